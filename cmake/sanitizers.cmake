@@ -1,0 +1,11 @@
+# OMNIBUS_SANITIZE: "", "address" (with undefined), or "thread". The presets choose.
+set(OMNIBUS_SANITIZE "" CACHE STRING "address | thread | empty")
+if(OMNIBUS_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(OMNIBUS_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+elseif(NOT OMNIBUS_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "OMNIBUS_SANITIZE is '${OMNIBUS_SANITIZE}', expected address, thread or nothing")
+endif()
