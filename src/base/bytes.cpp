@@ -56,10 +56,12 @@ void PayloadBuilder::append(Bytes piece, bool more_expected) {
       close_block();
       // Doubling keeps a stream of small frames from making a block each; the cap keeps one message
       // from asking the allocator for a huge run.
-      const std::size_t wanted = more_expected ? std::max(piece.size() * 2, std::min<std::size_t>(size_, block_bytes_max))
-                                               : piece.size();
-      const std::size_t capacity = more_expected ? std::min<std::size_t>(wanted, std::max<std::size_t>(block_bytes_max, piece.size()))
-                                                 : wanted;
+      const std::size_t wanted =
+          more_expected ? std::max(piece.size() * 2, std::min<std::size_t>(size_, block_bytes_max))
+                        : piece.size();
+      const std::size_t capacity =
+          more_expected ? std::min<std::size_t>(wanted, std::max<std::size_t>(block_bytes_max, piece.size()))
+                        : wanted;
       check(capacity <= UINT32_MAX, "a piece fits a block");
       block_ = BlockRef{Block::make(static_cast<std::uint32_t>(capacity))};
       used_ = 0;

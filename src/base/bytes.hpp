@@ -76,9 +76,7 @@ struct Slice {
   BlockRef block;
   std::uint32_t offset = 0;
   std::uint32_t size = 0;
-  [[nodiscard]] Bytes bytes() const {
-    return block ? Bytes{block.get()->data() + offset, size} : Bytes{};
-  }
+  [[nodiscard]] Bytes bytes() const { return block ? Bytes{block.get()->data() + offset, size} : Bytes{}; }
 };
 
 class Payload {
