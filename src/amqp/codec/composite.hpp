@@ -132,6 +132,9 @@ bool read_fields(Decoder& in, T& out, std::string_view* missing = nullptr) {
     }
   };
   std::apply([&](const auto&... field) { (one(field), ...); }, T::fields);
+  // Fields that a later version of the spec may add are left unread; bytes that no field owns are not.
+  if (list->count <= field_count<T>() && body.ok() && !body.at_end())
+    body.refuse("list is longer than its fields");
   if (!body.ok()) {
     in.refuse(body.problem());
     return false;
@@ -158,7 +161,7 @@ Result<T> decode_composite(const RawValue& raw) {
 
 template <class T>
 std::size_t bound_of_composite(const T& value) {
-  std::size_t bound = 3 + 9;  // described, smallulong and its byte; list32 with size and count
+  std::size_t bound = 10 + 9;  // described and a ulong of any width; list32 with size and count
   std::apply([&](const auto&... field) { ((bound += bound_of(value.*field.member)), ...); }, T::fields);
   return bound;
 }

@@ -3,85 +3,6 @@
 #include "amqp/codec/descriptors.hpp"
 
 namespace omnibus::amqp {
-namespace {
-
-// The high half of a format code gives the width of what follows [AMQP §1.2]. -1 and -4 stand for a
-// length of one or four bytes in front; 0x7f is no width of the spec.
-constexpr int width_of(std::uint8_t constructor) {
-  switch (constructor >> 4) {
-    case 0x4:
-      return 0;
-    case 0x5:
-      return 1;
-    case 0x6:
-      return 2;
-    case 0x7:
-      return 4;
-    case 0x8:
-      return 8;
-    case 0x9:
-      return 16;
-    case 0xa:
-    case 0xc:
-    case 0xe:
-      return -1;
-    case 0xb:
-    case 0xd:
-    case 0xf:
-      return -4;
-    default:
-      return 0x7f;
-  }
-}
-
-constexpr bool is_known(std::uint8_t c) {
-  switch (c) {
-    case code::null:
-    case code::true_:
-    case code::false_:
-    case code::uint0:
-    case code::ulong0:
-    case code::list0:
-    case code::ubyte:
-    case code::byte:
-    case code::smalluint:
-    case code::smallulong:
-    case code::smallint:
-    case code::smalllong:
-    case code::boolean:
-    case code::ushort:
-    case code::short_:
-    case code::uint:
-    case code::int_:
-    case code::float_:
-    case code::char_:
-    case code::decimal32:
-    case code::ulong:
-    case code::long_:
-    case code::double_:
-    case code::timestamp:
-    case code::decimal64:
-    case code::decimal128:
-    case code::uuid:
-    case code::binary8:
-    case code::string8:
-    case code::symbol8:
-    case code::binary32:
-    case code::string32:
-    case code::symbol32:
-    case code::list8:
-    case code::map8:
-    case code::list32:
-    case code::map32:
-    case code::array8:
-    case code::array32:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
 
 std::optional<std::int64_t> Decoder::read_signed() {
   const auto value = read_integer();
@@ -139,14 +60,14 @@ std::optional<Bytes> Decoder::read_uuid() {
   return Bytes{at, 16};
 }
 
-Bytes Decoder::read_variable() {
+std::optional<Bytes> Decoder::read_variable() {
   const bool wide = width_of(take_code()) == -4;
   const auto* length = take(wide ? 4 : 1);
-  if (!length) return {};
+  if (!length) return std::nullopt;
   const std::size_t size = wide ? load_be<std::uint32_t>(length) : *length;
   const auto* at = take(size);
-  if (!at) return {};
-  return {at, size};
+  if (!at) return std::nullopt;
+  return Bytes{at, size};
 }
 
 std::optional<Decoder::Compound> Decoder::read_compound(std::uint8_t code8, std::uint8_t code32,
@@ -208,9 +129,9 @@ std::optional<std::uint64_t> Decoder::read_descriptor() {
       return read_unsigned(UINT64_MAX);
     case code::symbol8:
     case code::symbol32: {
-      const Bytes symbol = read_variable();
-      if (!ok()) return std::nullopt;
-      if (const auto known = descriptor_by_name(as_text(symbol))) return known;
+      const auto symbol = read_variable();
+      if (!symbol) return std::nullopt;
+      if (const auto known = descriptor_by_name(as_text(*symbol))) return known;
       p_ = start;
       return std::nullopt;
     }
@@ -225,19 +146,15 @@ std::optional<std::uint64_t> Decoder::read_descriptor() {
 
 RawValue Decoder::skip_value() {
   const std::uint8_t* start = p_;
-  // A described value is its descriptor and the value; both may be described again, up to the bound.
-  int pending = 1;
-  for (int depth = 0; pending > 0; --pending) {
+  // A described value is its descriptor and the value; both may be described again. Each costs a byte of
+  // input and no memory of ours, so the input's length is bound enough.
+  for (std::size_t pending = 1; pending > 0; --pending) {
     while (peek() == code::described) {
-      if (++depth > nesting_depth_max) {
-        refuse("value nests too deep");
-        return {};
-      }
       ++p_;
       ++pending;
     }
     const std::uint8_t constructor = take_code();
-    if (!is_known(constructor)) {
+    if (!is_known_code(constructor)) {
       refuse("unknown format code");
       return {};
     }
@@ -281,6 +198,9 @@ void Decoder::check_value(int depth, std::size_t& elements) {
     case code::array32:
       if (const auto array = read_array()) check_compound(code::array8, *array, depth, elements);
       return;
+    case code::boolean:
+      read_bool();
+      return;
     default:
       skip_value();
   }
@@ -303,12 +223,13 @@ void Decoder::check_compound(std::uint8_t constructor, Compound compound, int de
       if (++depth > nesting_depth_max) return refuse("value nests too deep");
     }
     const std::uint8_t element = body.take_code();
-    if (!body.ok() || !is_known(element)) return refuse("array has no element constructor");
+    if (!body.ok() || !is_known_code(element)) return refuse("array has no element constructor");
     const int width = width_of(element);
     const bool nested = element >= code::list8;
     for (std::uint32_t i = 0; i < compound.count && body.ok(); ++i) {
       if (width >= 0) {
-        body.take(static_cast<std::size_t>(width));
+        const auto* at = body.take(static_cast<std::size_t>(width));
+        if (element == code::boolean && at && *at > 1) return refuse("expected a boolean");
         continue;
       }
       const auto* length = body.take(static_cast<std::size_t>(-width));
@@ -321,9 +242,8 @@ void Decoder::check_compound(std::uint8_t constructor, Compound compound, int de
       if (size < count_width) return refuse("compound is shorter than its count");
       const std::uint32_t count = width == -4 ? load_be<std::uint32_t>(at) : *at;
       const Compound inner{count, Bytes{at + count_width, size - count_width}};
-      const bool is_array = element == code::array8 || element == code::array32;
-      const bool is_map = element == code::map8 || element == code::map32;
-      if (!is_array && (count > inner.body.size() || (is_map && count % 2 != 0)))
+      const bool is_array = is_array_code(element);
+      if (!is_array && (count > inner.body.size() || (is_map_code(element) && count % 2 != 0)))
         return refuse("compound count is odd or exceeds its size");
       if (depth + 1 > nesting_depth_max) return refuse("value nests too deep");
       body.check_compound(is_array ? code::array8 : 0, inner, depth + 1, elements);

@@ -87,7 +87,8 @@ class Decoder {
       case code::symbol8:
       case code::string32:
       case code::symbol32:
-        return as_text(read_variable());
+        if (const auto bytes = read_variable()) return as_text(*bytes);
+        return std::nullopt;
       default:
         refuse("expected a string or symbol");
         return std::nullopt;
@@ -148,8 +149,13 @@ class Decoder {
     return at;
   }
   std::optional<Integer> read_integer() {
+    // Nothing may be unread below when nothing was read here.
+    if (p_ == end_) {
+      refuse("value is cut off");
+      return std::nullopt;
+    }
     // The three unsigned forms make up nearly all integers in performatives.
-    switch (take_code()) {
+    switch (*p_++) {
       case code::uint0:
       case code::ulong0:
         return Integer{};
@@ -173,7 +179,7 @@ class Decoder {
     }
   }
   std::optional<Integer> read_signed_integer();
-  Bytes read_variable();
+  std::optional<Bytes> read_variable();
   std::optional<Compound> read_compound(std::uint8_t code8, std::uint8_t code32, bool may_be_list0);
   void check_value(int depth, std::size_t& elements);
   void check_compound(std::uint8_t constructor, Compound compound, int depth, std::size_t& elements);

@@ -57,6 +57,88 @@ inline constexpr std::uint8_t array8 = 0xe0;
 inline constexpr std::uint8_t array32 = 0xf0;
 }  // namespace code
 
+// The high half of a format code gives the width of what follows [AMQP §1.2]. -1 and -4 stand for a
+// length of one or four bytes in front; 0x7f is no width of the spec.
+constexpr int width_of(std::uint8_t constructor) {
+  switch (constructor >> 4) {
+    case 0x4:
+      return 0;
+    case 0x5:
+      return 1;
+    case 0x6:
+      return 2;
+    case 0x7:
+      return 4;
+    case 0x8:
+      return 8;
+    case 0x9:
+      return 16;
+    case 0xa:
+    case 0xc:
+    case 0xe:
+      return -1;
+    case 0xb:
+    case 0xd:
+    case 0xf:
+      return -4;
+    default:
+      return 0x7f;
+  }
+}
+
+constexpr bool is_known_code(std::uint8_t c) {
+  switch (c) {
+    case code::null:
+    case code::true_:
+    case code::false_:
+    case code::uint0:
+    case code::ulong0:
+    case code::list0:
+    case code::ubyte:
+    case code::byte:
+    case code::smalluint:
+    case code::smallulong:
+    case code::smallint:
+    case code::smalllong:
+    case code::boolean:
+    case code::ushort:
+    case code::short_:
+    case code::uint:
+    case code::int_:
+    case code::float_:
+    case code::char_:
+    case code::decimal32:
+    case code::ulong:
+    case code::long_:
+    case code::double_:
+    case code::timestamp:
+    case code::decimal64:
+    case code::decimal128:
+    case code::uuid:
+    case code::binary8:
+    case code::string8:
+    case code::symbol8:
+    case code::binary32:
+    case code::string32:
+    case code::symbol32:
+    case code::list8:
+    case code::map8:
+    case code::list32:
+    case code::map32:
+    case code::array8:
+    case code::array32:
+      return true;
+    default:
+      return false;
+  }
+}
+
+constexpr bool is_list_code(std::uint8_t c) {
+  return c == code::list0 || c == code::list8 || c == code::list32;
+}
+constexpr bool is_map_code(std::uint8_t c) { return c == code::map8 || c == code::map32; }
+constexpr bool is_array_code(std::uint8_t c) { return c == code::array8 || c == code::array32; }
+
 // Unaligned big-endian access.
 template <std::unsigned_integral T>
 T load_be(const std::uint8_t* p) {
@@ -158,7 +240,8 @@ inline std::uint8_t* put_variable(std::uint8_t* p, std::uint8_t code8, Bytes byt
   }
   return put_raw(p, bytes);
 }
-// Descriptors of the standard types are below 256 and always written as smallulong.
+// Descriptors of the standard types are below 256 and always written as smallulong; Microsoft's are far
+// above and take the eight-byte form.
 inline std::uint8_t* put_descriptor(std::uint8_t* p, std::uint64_t descriptor) {
   *p = code::described;
   return put_ulong(p + 1, descriptor);
