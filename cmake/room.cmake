@@ -2,9 +2,13 @@
 #
 # A room is one static library `omnibus_NAME` under src/NAME, namespace omnibus::NAME, included as
 # "NAME/header.hpp". MAY_USE lists the rooms (or parts, like amqp/codec) its files may include; the
-# test `rooms` compares that list, written to room_map.txt, with the #includes. LIBRARIES are outside
-# dependencies. TESTS are *_test.cpp files that make one gtest binary NAME_test; each FUZZ file makes
-# a libFuzzer binary, each BENCH file a Google Benchmark binary.
+# test `rooms` compares that list, written to room_map.txt, with the #includes. Everyone may use base.
+# LIBRARIES are outside dependencies. TESTS are *_test.cpp files that make one gtest binary NAME_test;
+# each FUZZ file makes a libFuzzer binary, each BENCH file a Google Benchmark binary.
+
+# Rooms with more than one thread: their tests also run under TSan (label `tsan`).
+set(OMNIBUS_CONCURRENT_ROOMS net node)
+
 function(add_room name)
   cmake_parse_arguments(ROOM "" "PCH" "SOURCES;MAY_USE;LIBRARIES;TESTS;TEST_LIBRARIES;FUZZ;BENCH" ${ARGN})
   set(target omnibus_${name})
@@ -16,21 +20,29 @@ function(add_room name)
     set(scope INTERFACE)
   endif()
   target_include_directories(${target} ${scope} ${CMAKE_SOURCE_DIR}/src)
-  target_link_libraries(${target} ${scope} fmt::fmt)
   foreach(used ${ROOM_MAY_USE})
     string(REGEX REPLACE "/.*" "" used_room ${used})
     target_link_libraries(${target} ${scope} omnibus_${used_room})
   endforeach()
-  target_link_libraries(${target} ${scope} ${ROOM_LIBRARIES})
+  if(NOT name STREQUAL base)
+    target_link_libraries(${target} ${scope} omnibus_base)
+  endif()
+  target_link_libraries(${target} ${scope} ${ROOM_LIBRARIES} fmt::fmt)
   if(ROOM_PCH)
     target_precompile_headers(${target} PRIVATE ${ROOM_PCH})
   endif()
-  set_property(GLOBAL APPEND PROPERTY OMNIBUS_ROOM_MAP "${name}:${ROOM_MAY_USE}")
+  list(JOIN ROOM_MAY_USE "," may_use)
+  set_property(GLOBAL APPEND PROPERTY OMNIBUS_ROOM_MAP "${name}:${may_use}")
 
-  if(OMNIBUS_TESTS AND ROOM_TESTS)
-    add_executable(${name}_test ${ROOM_TESTS})
-    target_link_libraries(${name}_test PRIVATE ${target} ${ROOM_TEST_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
-    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60)
+  if(ROOM_TESTS)
+    set(labels unit)
+    if(name IN_LIST OMNIBUS_CONCURRENT_ROOMS)
+      list(APPEND labels tsan)
+    endif()
+    add_test_program(${name}_test SOURCES ${ROOM_TESTS} LIBRARIES ${target} ${ROOM_TEST_LIBRARIES} LABELS ${labels})
+  endif()
+  if(OMNIBUS_TESTS)
+    add_header_check(${name} "${ROOM_PCH}")
   endif()
   if(OMNIBUS_FUZZ)
     foreach(file ${ROOM_FUZZ})
@@ -38,24 +50,89 @@ function(add_room name)
       add_executable(${fuzzer} ${file})
       target_link_libraries(${fuzzer} PRIVATE ${target})
       target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
-      set_property(GLOBAL APPEND PROPERTY OMNIBUS_FUZZERS ${fuzzer})
+      add_dependencies(fuzzers ${fuzzer})
+      set_property(GLOBAL APPEND PROPERTY OMNIBUS_FUZZERS "${fuzzer}|$<TARGET_FILE:${fuzzer}>")
     endforeach()
   endif()
   if(OMNIBUS_BENCH)
     foreach(file ${ROOM_BENCH})
       get_filename_component(bench ${file} NAME_WE)
-      add_executable(${bench} ${file})
-      target_link_libraries(${bench} PRIVATE ${target} benchmark::benchmark)
+      add_benchmark_program(${bench} SOURCES ${file} LIBRARIES ${target})
     endforeach()
   endif()
 endfunction()
 
-# Leaves the arrows as data for tests/rooms: one line "room:use,use" per room.
-function(write_room_map)
-  get_property(map GLOBAL PROPERTY OMNIBUS_ROOM_MAP)
-  set(text "")
-  foreach(line IN LISTS map)
-    string(APPEND text "${line}\n")
+# One gtest binary, one ctest entry. scripts/test runs the binaries of tests.txt whole and counts the
+# cases by gtest's own report: hundreds of processes for hundreds of cases would take longer than the
+# cases. LABELS choose where it runs: `unit` always, `tsan` under TSan as well.
+function(add_test_program name)
+  if(NOT OMNIBUS_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(PROGRAM "" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  add_executable(${name} ${PROGRAM_SOURCES})
+  target_link_libraries(${name} PRIVATE ${PROGRAM_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${PROGRAM_LABELS}")
+  list(JOIN PROGRAM_LABELS "," labels)
+  set_property(GLOBAL APPEND PROPERTY OMNIBUS_TEST_PROGRAMS "${name}|$<TARGET_FILE:${name}>|${labels}")
+  foreach(label ${PROGRAM_LABELS})
+    add_dependencies(${label}_tests ${name})
   endforeach()
-  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/room_map.txt CONTENT "${text}")
+endfunction()
+
+# One Google Benchmark binary that `make bench` builds and runs.
+function(add_benchmark_program name)
+  if(NOT OMNIBUS_BENCH)
+    return()
+  endif()
+  cmake_parse_arguments(PROGRAM "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${PROGRAM_SOURCES})
+  target_link_libraries(${name} PRIVATE ${PROGRAM_LIBRARIES} benchmark::benchmark)
+  add_dependencies(benchmarks ${name})
+  set_property(GLOBAL APPEND PROPERTY OMNIBUS_BENCHMARKS "${name}|$<TARGET_FILE:${name}>")
+endfunction()
+
+# Every header compiles alone. A header with a source of the same stem is proven by that source, which
+# includes it first (the rooms test insists); the others are compiled here, on their own. A precompiled
+# header would hide what is missing, so a room that has one proves all its headers here.
+function(add_header_check room pch)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
+  set(alone "")
+  foreach(header ${headers})
+    string(REGEX REPLACE "\\.hpp$" ".cpp" source ${header})
+    if(pch OR NOT EXISTS ${CMAKE_SOURCE_DIR}/src/${source})
+      set(unit ${CMAKE_BINARY_DIR}/headers/${header}.cpp)
+      file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${header}\"\n")
+      list(APPEND alone ${unit})
+    endif()
+  endforeach()
+  if(alone)
+    add_library(${room}_headers OBJECT EXCLUDE_FROM_ALL ${alone})
+    target_link_libraries(${room}_headers PRIVATE omnibus_${room} GTest::gmock GTest::gtest)
+    target_compile_options(${room}_headers PRIVATE -O0 -g0 -fno-sanitize=all)
+    add_dependencies(headers ${room}_headers)
+  endif()
+endfunction()
+
+# What "all of a kind" means, whether or not there is one yet. omnibus_lists does nothing: building it
+# brings the generated lists below up to date.
+foreach(kind unit_tests tsan_tests headers fuzzers benchmarks omnibus_lists)
+  add_custom_target(${kind})
+endforeach()
+
+# Leaves what the build knows as data for the scripts: the arrows as one line "room:use,use" per room,
+# and the programs of each kind as "name|path" (tests: "name|path|label,label").
+function(write_lists)
+  foreach(pair room_map:ROOM_MAP tests:TEST_PROGRAMS fuzzers:FUZZERS benchmarks:BENCHMARKS)
+    string(REPLACE ":" ";" pair ${pair})
+    list(GET pair 0 file)
+    list(GET pair 1 property)
+    get_property(lines GLOBAL PROPERTY OMNIBUS_${property})
+    set(text "")
+    foreach(line IN LISTS lines)
+      string(APPEND text "${line}\n")
+    endforeach()
+    file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/${file}.txt CONTENT "${text}")
+  endforeach()
 endfunction()

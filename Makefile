@@ -1,0 +1,49 @@
+# Every habit of the project is one word. The work is done by scripts/; this file only names it.
+.DEFAULT_GOAL := build
+.PHONY: build run test check bench fuzz tsan format lint clean help
+
+ARGS ?=
+TIME ?= 60
+
+build: ## build the broker: build/release/omnibus (the default)
+	@scripts/bootstrap build
+	@scripts/build release omnibus
+
+run: ## build if needed and start the broker; ARGS="--data DIR" are handed to `omnibus serve`
+	@scripts/bootstrap build
+	@scripts/build release omnibus
+	@exec build/release/omnibus serve $(ARGS)
+
+test: ## everything: unit, rooms, TSan, fuzzers (FUZZ_SECONDS=5 each), release build, client interop
+	@scripts/bootstrap build test fuzz interop
+	@scripts/test all
+
+check: ## the quick minute: dev build (ASan, UBSan), unit tests, rooms
+	@scripts/bootstrap build test
+	@scripts/test check
+
+bench: ## build and run the benchmarks; FILTER=regex chooses, results in build/bench/results
+	@scripts/bootstrap build bench
+	@FILTER='$(FILTER)' scripts/bench
+
+fuzz: ## run every fuzzer for TIME seconds (60)
+	@scripts/bootstrap build test fuzz
+	@FUZZ_SECONDS=$(TIME) scripts/test fuzz
+
+tsan: ## the tests of the concurrent rooms under TSan
+	@scripts/bootstrap build test
+	@scripts/test tsan
+
+format: ## format the C++ files in place
+	@scripts/bootstrap lint
+	@scripts/format
+
+lint: ## formatting, clang-tidy on changed files (ALL=1: on all), shell scripts, rooms
+	@scripts/bootstrap build test lint
+	@ALL='$(ALL)' scripts/lint
+
+clean: ## remove build/ (the compiler cache stays)
+	rm -rf build
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
