@@ -1,0 +1,300 @@
+#include "links/client_connection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.hpp"
+#include "links/cbs.hpp"
+#include "links/conditions.hpp"
+
+namespace omnibus::links {
+namespace {
+
+amqp::ConnectionOptions engine_options(const ConnectionSettings& settings, const ClientInfo& info,
+                                       const auth::SaslPolicy& sasl, Random& random) {
+  amqp::ConnectionOptions options;
+  options.side = amqp::ConnectionOptions::Side::server;
+  // The cloud's form: 32 hex digits, _G and a number.
+  options.container_id = new_tracking_id(random) + "_G" + std::to_string(random.below(64));
+  options.max_frame_size = settings.max_frame_size;
+  options.channel_max = settings.channel_max;
+  options.links_max = settings.links_max;
+  options.idle_time_out = settings.idle_time_out;
+  for (const auto mechanism : sasl.mechanisms(info.sasl)) options.sasl_mechanisms.emplace_back(mechanism);
+  return options;
+}
+
+Response not_implemented(const Request& request) {
+  std::string operation = "?";
+  if (const auto raw = request.message.application_property("operation"); raw && !raw->is_null()) {
+    amqp::Decoder in{raw->bytes};
+    operation = in.read_text().value_or("?");
+  }
+  const WireError wire = wire_error(Errc::not_implemented);
+  return Response{
+      {{"statusCode", wire.status},
+       {"statusDescription", std::string_view{fmt::format("the operation '{}' is not known", operation)}},
+       {"errorCondition", amqp::Value::symbol(wire.condition)}},
+      amqp::Value::map({})};
+}
+
+// The address of the broker's side of a link, and what forbids it.
+Result<std::string> node_address(const amqp::Attach& attach) {
+  const auto text = [](const amqp::RawValue& address) -> Result<std::string> {
+    if (address.is_null())
+      return fail(Errc::invalid_field, "the link has no address; an anonymous terminus is not offered");
+    amqp::Decoder in{address.bytes};
+    const auto value = in.read_text();
+    if (!value) return fail(Errc::invalid_field, "the address is no string");
+    return std::string(*value);
+  };
+  const bool client_sends = !attach.role;
+  const amqp::RawValue& terminus = client_sends ? attach.target : attach.source;
+  if (terminus.is_null())
+    return fail(Errc::invalid_field, "the link has no {}; an anonymous terminus is not offered",
+                client_sends ? "target" : "source");
+  if (client_sends) {
+    if (const auto coordinator = amqp::decode_composite<amqp::Coordinator>(terminus); coordinator)
+      return fail(Errc::not_implemented, "transactions are not available");
+    const auto target = amqp::decode_composite<amqp::Target>(terminus);
+    if (!target) return fail(Errc::invalid_field, "{}", target.error().detail);
+    if (target->dynamic.value_or(false))
+      return fail(Errc::not_implemented, "dynamic nodes are not available");
+    return text(target->address);
+  }
+  const auto source = amqp::decode_composite<amqp::Source>(terminus);
+  if (!source) return fail(Errc::invalid_field, "{}", source.error().detail);
+  if (source->dynamic.value_or(false)) return fail(Errc::not_implemented, "dynamic nodes are not available");
+  return text(source->address);
+}
+
+LinkEnd* end_of(amqp::Link& link) { return static_cast<LinkEnd*>(link.attachment.get()); }
+
+}  // namespace
+
+ClientConnection::ClientConnection(const ConnectionSettings& settings, ClientInfo info,
+                                   const auth::SaslPolicy& sasl, const auth::TokenValidator& validator,
+                                   Random& random, ConnectionObserver& observer)
+    : settings_(settings),
+      info_(std::move(info)),
+      sasl_(sasl),
+      validator_(validator),
+      random_(random),
+      observer_(observer),
+      grants_(std::make_unique<auth::ConnectionGrants>()),
+      cbs_([this](const Request& request) { return serve_cbs(request, validator_, *grants_, observer_); }),
+      namespace_management_(not_implemented),
+      engine_(engine_options(settings, info_, sasl, random), *this) {}
+
+ClientConnection::~ClientConnection() = default;
+
+void ClientConnection::start(Now now) {
+  now_ = now;
+  started_ = last_link_gone_ = now.tick;
+  engine_.start(now.tick);
+}
+
+void ClientConnection::receive(Bytes input, Now now) {
+  now_ = now;
+  engine_.receive(input, now.tick);
+}
+
+// ---- authentication ----
+
+amqp::SaslStep ClientConnection::on_sasl_init(const amqp::SaslInit& init) {
+  mechanism_ = init.mechanism.text;
+  return decide(init.initial_response);
+}
+
+amqp::SaslStep ClientConnection::on_sasl_response(Bytes response) { return decide(response); }
+
+amqp::SaslStep ClientConnection::decide(std::optional<Bytes> response) {
+  const auth::SaslDecision decision = sasl_.decide(mechanism_, response, info_.sasl);
+  if (decision.needs_challenge) return {amqp::SaslStep::Kind::challenge, 0, {}};
+  if (decision.code != auth::SaslCode::ok) {
+    observer_.authentication_failed(mechanism_, decision.identity);
+    return {amqp::SaslStep::Kind::outcome, static_cast<std::uint8_t>(decision.code), {}};
+  }
+  grant_base(decision);
+  return {amqp::SaslStep::Kind::outcome, 0, "Welcome!"};
+}
+
+void ClientConnection::grant_base(const auth::SaslDecision& decision) {
+  grants_ = std::make_unique<auth::ConnectionGrants>(decision.base);
+  observer_.authenticated(mechanism_, decision.identity);
+}
+
+void ClientConnection::on_open(amqp::Connection&, const amqp::Open& open) {
+  if (mechanism_.empty()) grant_base(sasl_.decide_without_sasl());
+  observer_.opened(open.container_id, open.hostname.value_or(""));
+  if (info_.over_limit)
+    close_with(Errc::resource_limit_exceeded, "The broker has as many connections as its limit allows.");
+}
+
+Result<void> ClientConnection::authorize(const LinkEnd::Claim& claim) const {
+  const auto until = claim.right ? grants_->allowed(claim.path, *claim.right, now_.wall)
+                                 : grants_->allowed_any(claim.path, now_.wall);
+  if (!until) return fail(until.error());
+  return {};
+}
+
+// ---- links ----
+
+void ClientConnection::on_attach(amqp::Link& link, const amqp::Attach& attach) {
+  std::string address;
+  had_link_ = true;
+  links_.emplace(&link, now_.tick);
+  const auto attached = attach_to_node(link, attach, address);
+  if (attached) return observer_.link_attached(address, link.role() == amqp::Role::receiver);
+  const amqp::Condition condition = tracked(attached.error());
+  observer_.link_refused(address, condition.name, condition.description);
+  link.refuse(condition);
+}
+
+Result<void> ClientConnection::attach_to_node(amqp::Link& link, const amqp::Attach& attach,
+                                              std::string& shown_address) {
+  auto text = node_address(attach);
+  if (!text) return fail(text.error());
+  shown_address = *std::move(text);
+  const auto address = parse_address(shown_address);
+  if (!address) return fail(address.error());
+
+  if (address->node == Address::Node::cbs) {
+    cbs_.attach(link, std::nullopt);
+    return {};
+  }
+  const bool management = address->node == Address::Node::management;
+  // Clients put a token for the management node itself or for its entity: both cover this path.
+  LinkEnd::Claim claim{management ? address->path + "/$management" : address->path, std::nullopt};
+  if (!management)
+    claim.right = link.role() == amqp::Role::receiver ? auth::Right::send : auth::Right::listen;
+  // The namespace's own management asks for any valid token, then each operation for its right.
+  const auto allowed = management && address->path.empty() && grants_->has_any_valid(now_.wall)
+                           ? Result<void>{}
+                           : authorize(claim);
+  if (!allowed) return fail(allowed.error());
+  if (management && address->path.empty()) {
+    namespace_management_.attach(link, std::nullopt);
+    return {};
+  }
+  return fail(entity_not_found(address->path));
+}
+
+void ClientConnection::on_detach(amqp::Link& link, bool, const amqp::Condition* condition) {
+  if (condition) observer_.link_detached(link.name(), condition->name, condition->description);
+}
+
+void ClientConnection::on_link_gone(amqp::Link& link) {
+  if (LinkEnd* end = end_of(link)) end->on_gone(link);
+  links_.erase(&link);
+  last_link_gone_ = now_.tick;
+}
+
+void ClientConnection::on_credit(amqp::Link& link) {
+  if (LinkEnd* end = end_of(link)) end->on_credit(link, now_);
+}
+
+void ClientConnection::on_transfer(amqp::Link& link, amqp::Delivery& delivery) {
+  if (const auto found = links_.find(&link); found != links_.end()) found->second = now_.tick;
+  if (LinkEnd* end = end_of(link)) end->on_transfer(link, delivery, now_);
+}
+
+void ClientConnection::on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition) {
+  if (const auto found = links_.find(&link); found != links_.end()) found->second = now_.tick;
+  if (LinkEnd* end = end_of(link)) end->on_disposition(link, disposition, now_);
+}
+
+// ---- who is dropped when ----
+
+std::optional<Tick> ClientConnection::tick(Now now) {
+  now_ = now;
+  had_token_ = had_token_ || grants_->has_any_valid(now.wall);
+  std::optional<Tick> next;
+  const auto at = [&](Tick when) { next = next ? std::min(*next, when) : when; };
+  // Runs `action` once `wait` has passed since `since`; until then asks to be called at that time.
+  const auto after = [&](std::chrono::milliseconds wait, Tick since, const auto& action) {
+    if (wait.count() == 0 || !engine_.is_open()) return;
+    if (now.tick >= since + wait)
+      action();
+    else
+      at(since + wait);
+  };
+
+  if (!had_token_) {
+    after(settings_.token_wait, started_, [&] {
+      close_with(Errc::unauthorized_access,
+                 fmt::format("no valid token was put within {} ms", settings_.token_wait.count()));
+    });
+  }
+  if (!had_link_) {
+    after(settings_.no_link_wait, started_, [&] { close_for_inactivity(settings_.no_link_wait); });
+  } else if (links_.empty()) {
+    after(settings_.idle_connection, last_link_gone_,
+          [&] { close_for_inactivity(settings_.idle_connection); });
+  }
+  drop_expired_links();
+  drop_idle_links();
+  if (const auto expiry = grants_->next_expiry(now.wall)) at(now.tick + (*expiry - now.wall));
+  if (settings_.idle_link.count() > 0)
+    for (const auto& [link, moved] : links_) at(moved + settings_.idle_link);
+  if (const auto engine_next = engine_.tick(now.tick)) at(*engine_next);
+  return next;
+}
+
+void ClientConnection::drop_expired_links() {
+  std::vector<amqp::Link*> expired;
+  for (const auto& [link, moved] : links_) {
+    const LinkEnd* end = end_of(*link);
+    if (end && end->claim() && !authorize(*end->claim())) expired.push_back(link);
+  }
+  for (amqp::Link* link : expired) {
+    const auto why = authorize(*end_of(*link)->claim());
+    const amqp::Condition condition = tracked(why.error());
+    observer_.link_detached(link->name(), condition.name, condition.description);
+    link->detach(condition);
+  }
+}
+
+void ClientConnection::drop_idle_links() {
+  if (settings_.idle_link.count() == 0) return;
+  for (auto& [link, moved] : links_) {
+    if (now_.tick < moved + settings_.idle_link || link->state() != amqp::Link::State::attached) continue;
+    const amqp::Condition condition =
+        tracked({Errc::detach_forced,
+                 fmt::format("The link '{}' is force detached: its idle timer expired after {} ms.",
+                             link->name(), settings_.idle_link.count())});
+    observer_.link_detached(link->name(), condition.name, condition.description);
+    link->detach(condition);
+  }
+}
+
+void ClientConnection::close_for_inactivity(std::chrono::milliseconds limit) {
+  close_with(
+      Errc::connection_forced,
+      fmt::format("The connection was inactive for more than the allowed {} milliseconds and is closed by "
+                  "container 'LinkTracker'.",
+                  limit.count()));
+}
+
+void ClientConnection::close(const Error& why, Now now) {
+  now_ = now;
+  close_with(why.code, why.detail);
+}
+
+void ClientConnection::close_with(Errc code, std::string detail) {
+  const amqp::Condition condition = tracked({code, std::move(detail)});
+  observer_.closed(condition.name, condition.description);
+  engine_.close(condition);
+}
+
+void ClientConnection::on_closed(amqp::Connection&, const amqp::Condition* condition) {
+  observer_.closed(condition ? condition->name : "", condition ? condition->description : "");
+}
+
+amqp::Condition ClientConnection::tracked(const Error& error) {
+  return to_condition(error, new_tracking_id(random_), now_.wall);
+}
+
+}  // namespace omnibus::links

@@ -1,0 +1,109 @@
+// One client of the broker, from its first AMQP byte to its last: SASL, tokens, links, and the rules about
+// who is dropped when [service-bus contract 1.3, 1.6, 2.6, 3].
+//
+// Holds the protocol engine and decides what each link talks to. Without IO: the owner moves bytes and
+// calls tick(). Lives on one core.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "amqp/engine/connection.hpp"
+#include "auth/grants.hpp"
+#include "auth/sasl.hpp"
+#include "auth/token_validator.hpp"
+#include "base/random.hpp"
+#include "links/address.hpp"
+#include "links/connection_observer.hpp"
+#include "links/link_end.hpp"
+#include "links/request_node.hpp"
+
+namespace omnibus::links {
+
+// Settings of the broker that every connection obeys. 0 turns a time off.
+struct ConnectionSettings {
+  std::uint32_t max_frame_size = 65536;
+  std::uint16_t channel_max = 4999;
+  std::uint32_t links_max = 10'000;
+  std::chrono::milliseconds idle_time_out{240'000};
+  std::chrono::milliseconds token_wait{20'000};        // for the first valid token
+  std::chrono::milliseconds no_link_wait{60'000};      // for the first link
+  std::chrono::milliseconds idle_connection{300'000};  // since the last link went
+  std::chrono::milliseconds idle_link{0};              // without transfers and dispositions
+};
+
+// What came with the socket.
+struct ClientInfo {
+  std::string peer;
+  std::string transport;
+  auth::SaslContext sasl;
+  bool over_limit = false;  // one connection too many: it is let in just far enough to be told so
+};
+
+class ClientConnection final : private amqp::Handler {
+ public:
+  // Everything referred to outlives the connection.
+  ClientConnection(const ConnectionSettings& settings, ClientInfo info, const auth::SaslPolicy& sasl,
+                   const auth::TokenValidator& validator, Random& random, ConnectionObserver& observer);
+  ~ClientConnection() override;
+
+  void start(Now now);
+  void receive(Bytes input, Now now);
+  std::size_t gather(std::span<iovec> out) { return engine_.gather(out); }
+  void wrote(std::size_t bytes, Now now) { engine_.wrote(bytes, now.tick); }
+  [[nodiscard]] bool has_output() const { return engine_.has_output(); }
+  [[nodiscard]] bool finished() const { return engine_.finished(); }
+  // Says goodbye; finished() follows the client's answer, or a time-out.
+  void close(const Error& why, Now now);
+  // Does what is due and returns when to call again.
+  std::optional<Tick> tick(Now now);
+
+ private:
+  amqp::SaslStep on_sasl_init(const amqp::SaslInit& init) override;
+  amqp::SaslStep on_sasl_response(Bytes response) override;
+  void on_open(amqp::Connection& connection, const amqp::Open& open) override;
+  void on_attach(amqp::Link& link, const amqp::Attach& attach) override;
+  void on_detach(amqp::Link& link, bool closed, const amqp::Condition* condition) override;
+  void on_link_gone(amqp::Link& link) override;
+  void on_credit(amqp::Link& link) override;
+  void on_transfer(amqp::Link& link, amqp::Delivery& delivery) override;
+  void on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition) override;
+  void on_closed(amqp::Connection& connection, const amqp::Condition* condition) override;
+
+  amqp::SaslStep decide(std::optional<Bytes> response);
+  void grant_base(const auth::SaslDecision& decision);
+  // Which node a link names; or why it may not.
+  Result<void> attach_to_node(amqp::Link& link, const amqp::Attach& attach, std::string& shown_address);
+  [[nodiscard]] Result<void> authorize(const LinkEnd::Claim& claim) const;
+  void drop_expired_links();
+  void drop_idle_links();
+  void close_for_inactivity(std::chrono::milliseconds limit);
+  void close_with(Errc code, std::string detail);
+  [[nodiscard]] amqp::Condition tracked(const Error& error);
+
+  const ConnectionSettings& settings_;
+  const ClientInfo info_;
+  const auth::SaslPolicy& sasl_;
+  const auth::TokenValidator& validator_;
+  Random& random_;
+  ConnectionObserver& observer_;
+
+  Now now_{};  // of the call in progress
+  std::string mechanism_;
+  std::unique_ptr<auth::ConnectionGrants> grants_;
+  RequestNode cbs_;
+  RequestNode namespace_management_;
+  // Our ends of links, with the moment each last moved a message.
+  std::map<amqp::Link*, Tick> links_;
+  bool had_link_ = false;
+  bool had_token_ = false;  // some right was shown once; what ends later ends its links, not the connection
+  Tick started_{};
+  Tick last_link_gone_{};
+  // Last, so that it goes first: its links call back here.
+  amqp::Connection engine_;
+};
+
+}  // namespace omnibus::links

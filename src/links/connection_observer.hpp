@@ -1,0 +1,27 @@
+// What a connection reports to whoever writes the log and counts.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace omnibus::links {
+
+// Hears what is worth a log line or a count. Texts hold no secrets.
+class ConnectionObserver {
+ public:
+  virtual ~ConnectionObserver() = default;
+  virtual void opened(std::string_view /*container_id*/, std::string_view /*hostname*/) {}
+  virtual void authenticated(std::string_view /*mechanism*/, std::string_view /*identity*/) {}
+  virtual void authentication_failed(std::string_view /*mechanism*/, std::string_view /*identity*/) {}
+  virtual void token_accepted(std::string_view /*path*/, std::string_view /*holder*/) {}
+  virtual void token_refused(const Error& /*why*/) {}
+  virtual void link_attached(std::string_view /*address*/, bool /*client_sends*/) {}
+  virtual void link_refused(std::string_view /*address*/, std::string_view /*condition*/,
+                            std::string_view /*text*/) {}
+  virtual void link_detached(std::string_view /*name*/, std::string_view /*condition*/,
+                             std::string_view /*text*/) {}
+  virtual void closed(std::string_view /*condition*/, std::string_view /*text*/) {}
+};
+
+}  // namespace omnibus::links

@@ -1,0 +1,42 @@
+// The broker's end of one link: what hangs on an amqp::Link and hears its events.
+//
+// One class per thing a link can talk to ($cbs requests, responses; entities later). Owned by its link,
+// on the connection's core.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "amqp/engine/link.hpp"
+#include "auth/rights.hpp"
+#include "base/clock.hpp"
+
+namespace omnibus::links {
+
+// Both clocks at one moment: deadlines go by the tick, tokens and messages by the wall.
+struct Now {
+  Tick tick;
+  Instant wall;
+};
+
+class LinkEnd : public amqp::LinkAttachment {
+ public:
+  // The right that keeps this link open; nothing for $cbs, which is open to all.
+  struct Claim {
+    std::string path;
+    std::optional<auth::Right> right;  // nothing: any right on the path will do
+  };
+  explicit LinkEnd(std::optional<Claim> claim) : claim_(std::move(claim)) {}
+
+  virtual void on_transfer(amqp::Link&, amqp::Delivery&, Now) {}
+  virtual void on_credit(amqp::Link&, Now) {}
+  virtual void on_disposition(amqp::Link&, const amqp::DispositionOf&, Now) {}
+  virtual void on_gone(amqp::Link&) {}
+
+  [[nodiscard]] const std::optional<Claim>& claim() const { return claim_; }
+
+ private:
+  std::optional<Claim> claim_;
+};
+
+}  // namespace omnibus::links
