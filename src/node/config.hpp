@@ -1,0 +1,73 @@
+// The broker's configuration file: the emulator's Config.json with our keys beside it
+// [admin-http contract 16].
+//
+// Reading never stops at the first mistake: every finding names the key's path and its line. A file with
+// errors gives no configuration. No secret of the file is ever part of a finding.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/access_rules.hpp"
+#include "auth/jwt.hpp"
+#include "auth/sasl.hpp"
+
+namespace omnibus::node {
+
+struct TlsSettings {
+  std::string certificate_file;    // with key_file: our own certificate instead of the local CA's
+  std::string key_file;
+  std::string client_ca_file;      // asks clients for a certificate
+  std::vector<std::string> names;  // further names in the local certificate
+};
+
+struct NamespaceSettings {
+  std::string name = "sbemulatorns";
+  std::vector<std::string> host_names;
+  std::vector<auth::RuleDocument> rules;
+};
+
+struct Config {
+  enum class Profile { premium, standard } profile = Profile::premium;
+  bool auth_on = true;
+  bool require_tls = false;
+  std::vector<std::string> listen;  // empty: the defaults, or the command line's
+  std::uint32_t shards = 0;         // 0: one per core
+  std::uint32_t frame_bytes_max = 65536;
+  std::chrono::seconds idle_time_out{240};
+  std::chrono::seconds token_wait{20};
+  std::chrono::seconds no_link_wait{60};
+  std::chrono::seconds idle_connection{300};
+  std::chrono::seconds idle_link{0};
+  std::chrono::seconds greeting_wait{10};
+  std::chrono::seconds write_wait{60};
+  std::uint32_t connections_max = 5000;  // 0: no limit
+  std::uint32_t links_per_connection_max = 10'000;
+  TlsSettings tls;
+  std::vector<auth::CertificateRights> client_certificates;
+  std::vector<auth::JwtIssuerSettings> jwt_issuers;
+  std::vector<NamespaceSettings> namespaces;
+};
+
+struct Finding {
+  enum class Severity { warning, error } severity;
+  std::size_t line = 0;
+  std::string key;   // "Omnibus.Quotas.Connections"
+  std::string text;  // what is wrong and what is expected
+};
+// "line 12: Omnibus.Quotas.Connections: expected an integer of at least 0"
+[[nodiscard]] std::string to_text(const Finding& finding);
+
+struct ConfigReading {
+  std::optional<Config> config;  // nothing when there is an error among the findings
+  std::vector<Finding> findings;
+};
+
+// `folder` is where relative file names of the file start (JWKS and certificates).
+[[nodiscard]] ConfigReading read_config(std::string_view text, const std::string& folder);
+
+}  // namespace omnibus::node
