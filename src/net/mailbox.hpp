@@ -1,0 +1,99 @@
+// The way from any shard to one shard: a bounded queue with many producers and one consumer.
+//
+// This is the one place where shards synchronise. try_push() says false when `capacity` messages wait;
+// the message is then untouched and the caller keeps the pressure on its own side (no new credit, no
+// reading) until on_space() calls back. The consumer gets everything that waits as one batch per turn of
+// its loop; one wake-up is posted per batch, not per message. Messages of one producer keep their order.
+// Made and destroyed on the owner's thread (or while it does not run); messages that still wait when the
+// mailbox dies are dropped. Producers must not outlive it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+#include "net/reactor.hpp"
+
+namespace omnibus::net {
+
+template <class T>
+class Mailbox {
+ public:
+  // The batch may be moved from; it is gone when the call returns.
+  using Consumer = std::move_only_function<void(std::span<T> batch)>;
+
+  Mailbox(Reactor& owner, std::size_t capacity, Consumer consumer)
+      : state_(std::make_shared<State>(owner, capacity, std::move(consumer))) {
+    check(capacity > 0, "a mailbox holds something");
+  }
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  // Any thread.
+  [[nodiscard]] bool try_push(T&& message) {
+    State& state = *state_;
+    {
+      const std::lock_guard lock(state.mutex);
+      if (state.waiting.size() >= state.capacity) return false;
+      state.waiting.push_back(std::move(message));
+      if (std::exchange(state.woken, true)) return true;
+    }
+    state.owner.post([weak = std::weak_ptr(state_)] {
+      if (const auto alive = weak.lock()) alive->drain();
+    });
+    return true;
+  }
+
+  // Posts `task` to `producer` once there is room: at once when there is, otherwise after the next
+  // batch was taken. Room may be gone again by then; push and see. Any thread.
+  void on_space(Reactor& producer, Task task) {
+    {
+      const std::lock_guard lock(state_->mutex);
+      if (state_->waiting.size() >= state_->capacity) {
+        state_->refused.emplace_back(&producer, std::move(task));
+        return;
+      }
+    }
+    producer.post(std::move(task));
+  }
+
+  // Any thread; a snapshot for metrics.
+  [[nodiscard]] std::size_t waiting() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->waiting.size();
+  }
+
+ private:
+  struct State {
+    State(Reactor& o, std::size_t c, Consumer f) : owner(o), capacity(c), consumer(std::move(f)) {}
+
+    void drain() {
+      std::vector<std::pair<Reactor*, Task>> resumed;
+      {
+        const std::lock_guard lock(mutex);
+        batch.swap(waiting);
+        woken = false;
+        resumed.swap(refused);
+      }
+      for (auto& [reactor, task] : resumed) reactor->post(std::move(task));
+      consumer(std::span<T>(batch));
+      batch.clear();
+    }
+
+    Reactor& owner;
+    const std::size_t capacity;
+    Consumer consumer;
+    std::vector<T> batch;  // the owner's thread only
+    std::mutex mutex;
+    std::vector<T> waiting;
+    bool woken = false;
+    std::vector<std::pair<Reactor*, Task>> refused;
+  };
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace omnibus::net
