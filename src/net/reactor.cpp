@@ -16,6 +16,7 @@ Reactor::~Reactor() {
     stop();
     join();
   }
+  impl_->stopping = true;
   impl_->close_residents();
   impl_->context.restart();
   impl_->context.poll();

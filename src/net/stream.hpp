@@ -65,6 +65,8 @@ class Stream {
   virtual void close_after_flush() = 0;
   // Closes now; output is lost. `why` comes back in on_closed().
   virtual void abort(Error why) = 0;
+  // False once the stream is closing or closed, by whomever.
+  [[nodiscard]] virtual bool open() const = 0;
   // From now on `next` is called. The present handler gets no on_closed() and is destroyed in a later
   // turn, so it may do this from inside its own calls.
   virtual void replace_handler(std::unique_ptr<StreamHandler> next) = 0;

@@ -36,6 +36,7 @@ class TcpStream final : public Stream, public Resident, public std::enable_share
   void resume_input() override;
   void close_after_flush() override;
   void abort(Error why) override;
+  bool open() const override { return state_ == State::open; }
   void replace_handler(std::unique_ptr<StreamHandler> next) override;
   Reactor& reactor() override { return reactor_; }
   std::string peer() const override;

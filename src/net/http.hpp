@@ -1,0 +1,65 @@
+// HTTP as other rooms see it: plain requests and answers.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibus::net {
+
+class Reactor;
+
+struct HttpHeader {
+  std::string name;
+  std::string value;
+  bool operator==(const HttpHeader&) const = default;
+};
+
+struct HttpRequest {
+  std::string method;  // as sent: "GET"
+  std::string target;  // as sent, not decoded: "/queue/messages?timeout=5"
+  std::vector<HttpHeader> headers;
+  std::string body;  // whole, chunks joined
+  std::string peer;
+  bool tls = false;
+  Reactor* reactor = nullptr;  // the shard the request came in on
+
+  // The first header of that name, in any case of letters; null when there is none.
+  [[nodiscard]] const std::string* header(std::string_view name) const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::vector<HttpHeader> headers = {};  // Content-Length, Connection and Transfer-Encoding are net's
+  std::string body = {};
+};
+
+// The right to answer one request: now or later, on the request's shard. Dropped unused, it answers 500.
+class HttpReply {
+ public:
+  using Send = std::move_only_function<void(HttpResponse)>;
+  explicit HttpReply(Send send, std::function<bool()> wanted = {})
+      : send_(std::move(send)), wanted_(std::move(wanted)) {}
+  HttpReply(HttpReply&& other) noexcept
+      : send_(std::exchange(other.send_, nullptr)), wanted_(std::move(other.wanted_)) {}
+  HttpReply& operator=(HttpReply&&) = delete;
+  ~HttpReply() {
+    if (send_) send({.status = 500});
+  }
+
+  // Once.
+  void send(HttpResponse response) { std::exchange(send_, nullptr)(std::move(response)); }
+  // False once the connection is known to be gone: the answer will reach nobody.
+  [[nodiscard]] bool wanted() const { return !wanted_ || wanted_(); }
+
+ private:
+  Send send_;
+  std::function<bool()> wanted_;
+};
+
+// The usual words for a status code, "" for one that has none.
+[[nodiscard]] std::string_view reason_phrase(int status);
+
+}  // namespace omnibus::net
