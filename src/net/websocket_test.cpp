@@ -229,7 +229,7 @@ TEST(WebSocket, OtherProtocolsInsideAreRefusedAsOutside) {
 }
 
 TEST(WebSocket, SilenceAfterTheUpgradeIsCutOff) {
-  Rig rig({.greeting_timeout = 50ms});
+  Rig rig({.greeting_timeout = 1000ms});
   PlainClient client(rig);
   client.upgrade("amqp", "/$servicebus/websocket");
   EXPECT_EQ(client.read(1), "");
