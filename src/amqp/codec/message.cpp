@@ -7,7 +7,8 @@
 namespace omnibus::amqp {
 namespace {
 
-// The place of a section in the spec's order. The two annotations share one.
+// The place of a section in the spec's order. The two annotations share one, and so do body and footer:
+// rhea, and with it the JavaScript SDK, writes the footer in front of the body.
 int order_of(std::uint64_t kind) {
   switch (kind) {
     case descriptor::header:
@@ -22,9 +23,8 @@ int order_of(std::uint64_t kind) {
     case descriptor::data:
     case descriptor::amqp_sequence:
     case descriptor::amqp_value:
-      return 5;
     case descriptor::footer:
-      return 6;
+      return 5;
     default:
       return 0;
   }

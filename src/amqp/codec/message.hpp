@@ -49,7 +49,7 @@ class MessageView {
 
   // Fails with `decode_error`: cut off, no section where one should start, a section of the wrong type,
   // twice, or out of order. What the spec does not allow but clients send is let pass: no body at all, the
-  // two annotations swapped, sections nobody knows.
+  // two annotations swapped, the footer in front of the body, sections nobody knows.
   [[nodiscard]] static Result<MessageView> parse(Bytes message);
   [[nodiscard]] static Result<MessageView> parse(const Payload& message);
   // The view keeps a reference, so a message that is about to vanish is refused at compile time.

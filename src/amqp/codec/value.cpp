@@ -193,7 +193,7 @@ const Value* Map::find(std::string_view key) const {
   return nullptr;
 }
 
-const Value* Map::find(const Value& key) const {
+const Value* Map::find_exact(const Value& key) const {
   for (const auto& [name, value] : entries)
     if (name == key) return &value;
   return nullptr;

@@ -67,7 +67,8 @@ struct Map {
 
   // The value under a string or symbol key, or nothing.
   [[nodiscard]] const Value* find(std::string_view key) const;
-  [[nodiscard]] const Value* find(const Value& key) const;
+  // The value under a key of this very type.
+  [[nodiscard]] const Value* find_exact(const Value& key) const;
   void set(Value key, Value value);
 };
 // Elements share one constructor: a format code, described by zero or more descriptors, outermost first.
@@ -161,8 +162,8 @@ class Value {
 void encode(Encoder& out, const Value& value);
 [[nodiscard]] std::vector<std::uint8_t> encode(const Value& value);
 
-// Readable notation for logs and dumps, cut with "..." at about `length_max` characters:
-//   {"a": 1, :sym: [true, null]}  ts(1700000000000)  bin(00ff)  uuid(...)  @0x70[...]  int[1, 2]
+// Readable notation for logs and dumps, the one of tests/interop/golden, cut with "..." at `length_max`:
+//   {symbol:"a": int:1, string:"b": [true, null]}  array(uint)[uint:1]  @ulong:36 []  float:0x3f800000
 [[nodiscard]] std::string to_text(const Value& value, std::size_t length_max = 1024);
 
 }  // namespace omnibus::amqp

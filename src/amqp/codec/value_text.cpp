@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <iterator>
 
 #include "amqp/codec/value.hpp"
@@ -88,36 +90,38 @@ class Printer {
 
   void operator()(std::monostate) { out_ += "null"; }
   void operator()(bool v) { out_ += v ? "true" : "false"; }
-  template <class T>
-    requires std::is_arithmetic_v<T>
-  void operator()(T v) {
-    fmt::format_to(std::back_inserter(out_), "{}", v);
+  void operator()(std::uint8_t v) { put("ubyte:{}", v); }
+  void operator()(std::uint16_t v) { put("ushort:{}", v); }
+  void operator()(std::uint32_t v) { put("uint:{}", v); }
+  void operator()(std::uint64_t v) { put("ulong:{}", v); }
+  void operator()(std::int8_t v) { put("byte:{}", v); }
+  void operator()(std::int16_t v) { put("short:{}", v); }
+  void operator()(std::int32_t v) { put("int:{}", v); }
+  void operator()(std::int64_t v) { put("long:{}", v); }
+  void operator()(float v) { put("float:{:#010x}", std::bit_cast<std::uint32_t>(v)); }
+  void operator()(double v) { put("double:{:#018x}", std::bit_cast<std::uint64_t>(v)); }
+  void operator()(const Decimal32& v) { put("decimal32:0x{}", hex(v.bytes)); }
+  void operator()(const Decimal64& v) { put("decimal64:0x{}", hex(v.bytes)); }
+  void operator()(const Decimal128& v) { put("decimal128:0x{}", hex(v.bytes)); }
+  void operator()(char32_t v) { put("char:{:#x}", static_cast<std::uint32_t>(v)); }
+  void operator()(Timestamp v) { put("timestamp:{}", v.ms); }
+  void operator()(const Uuid& v) { put("uuid:{}", to_text(v)); }
+  void operator()(const Binary& v) {
+    const Bytes bytes = as_bytes(v.bytes);
+    put("binary:{}", hex(bytes.first(std::min(bytes.size(), room()))));
   }
-  void operator()(char32_t v) {
-    fmt::format_to(std::back_inserter(out_), "char({:#x})", static_cast<std::uint32_t>(v));
-  }
-  void operator()(const Decimal32& v) { bytes("decimal32", v.bytes); }
-  void operator()(const Decimal64& v) { bytes("decimal64", v.bytes); }
-  void operator()(const Decimal128& v) { bytes("decimal128", v.bytes); }
-  void operator()(Timestamp v) { fmt::format_to(std::back_inserter(out_), "ts({})", v.ms); }
-  void operator()(const Uuid& v) { fmt::format_to(std::back_inserter(out_), "uuid({})", to_text(v)); }
-  void operator()(const Binary& v) { bytes("bin", as_bytes(v.bytes)); }
-  void operator()(const std::string& v) {
-    out_ += '"';
-    escaped(v);
-    out_ += '"';
-  }
-  void operator()(const SymbolValue& v) {
-    out_ += ':';
-    escaped(v.text);
-  }
+  void operator()(const std::string& v) { quoted("string", v); }
+  void operator()(const SymbolValue& v) { quoted("symbol", v.text); }
   void operator()(const List& v) { items(v.items); }
   void operator()(const Array& v) {
-    out_ += type_name(v.constructor);
+    out_ += "array(";
     for (const Value& descriptor : v.descriptors) {
       out_ += '@';
-      descriptor_name_or_value(descriptor);
+      print(descriptor);
+      out_ += ' ';
     }
+    out_ += type_name(v.constructor);
+    out_ += ')';
     items(v.items);
   }
   void operator()(const Map& v) {
@@ -134,29 +138,34 @@ class Printer {
   }
   void operator()(const Described& v) {
     out_ += '@';
-    descriptor_name_or_value(v.descriptor());
+    print(v.descriptor());
     out_ += ' ';
     print(v.value());
   }
 
  private:
   [[nodiscard]] std::size_t room() const { return full() ? 0 : length_max_ + 1 - out_.size(); }
-  void bytes(std::string_view name, Bytes v) {
-    fmt::format_to(std::back_inserter(out_), "{}({})", name, hex(v.first(std::min(v.size(), room()))));
+  template <class... Args>
+  void put(fmt::format_string<Args...> text, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), text, std::forward<Args>(args)...);
   }
-  void escaped(std::string_view text) {
+  void quoted(std::string_view type, std::string_view text) {
+    put("{}:\"", type);
     const bool plain = is_utf8(text);
     for (const char c : text.substr(0, room())) {
       const auto byte = static_cast<unsigned char>(c);
       if (c == '"' || c == '\\') {
         out_ += '\\';
         out_ += c;
-      } else if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !plain)) {
-        fmt::format_to(std::back_inserter(out_), "\\x{:02x}", byte);
+      } else if (byte < 0x20 || byte == 0x7f) {
+        put("\\u{:04x}", byte);
+      } else if (byte >= 0x80 && !plain) {
+        put("\\x{:02x}", byte);
       } else {
         out_ += c;
       }
     }
+    out_ += '"';
   }
   void items(const std::vector<Value>& items) {
     out_ += '[';
@@ -168,14 +177,6 @@ class Printer {
     }
     out_ += ']';
   }
-  void descriptor_name_or_value(const Value& descriptor) {
-    const auto* number = descriptor.get_if<std::uint64_t>();
-    if (number)
-      fmt::format_to(std::back_inserter(out_), "{:#x}", *number);
-    else
-      print(descriptor);
-  }
-
   std::string& out_;
   std::size_t length_max_;
 };
