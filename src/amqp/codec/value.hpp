@@ -79,8 +79,8 @@ struct Array {
 };
 struct Described {
   Described(Value descriptor, Value value);
-  [[nodiscard]] const Value& descriptor() const { return parts_.front(); }
-  [[nodiscard]] const Value& value() const { return parts_.back(); }
+  [[nodiscard]] const Value& descriptor() const;
+  [[nodiscard]] const Value& value() const;
 
  private:
   std::vector<Value> parts_;  // always two
@@ -148,6 +148,9 @@ class Value {
  private:
   Data data_;
 };
+
+inline const Value& Described::descriptor() const { return parts_[0]; }
+inline const Value& Described::value() const { return parts_[1]; }
 
 [[nodiscard]] bool operator==(const List& a, const List& b);
 [[nodiscard]] bool operator==(const Map& a, const Map& b);
