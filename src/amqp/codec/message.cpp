@@ -53,31 +53,34 @@ bool fits_section(std::uint64_t kind, std::uint8_t c) {
 }  // namespace
 
 Result<MessageView> MessageView::parse(Bytes message) {
-  MessageView view;
-  view.single_ = message;
-  view.size_ = message.size();
-  return parse_all(std::move(view));
+  Result<MessageView> view{MessageView{}};
+  view->single_ = message;
+  view->size_ = message.size();
+  if (auto error = view->parse_all()) return fail(std::move(*error));
+  return view;
 }
 
 Result<MessageView> MessageView::parse(const Payload& message) {
-  MessageView view;
-  view.payload_ = &message;
-  view.size_ = message.size();
-  if (message.slice_count() == 1) view.single_ = message.slice(0).bytes();
-  return parse_all(std::move(view));
+  Result<MessageView> view{MessageView{}};
+  view->payload_ = &message;
+  view->size_ = message.size();
+  view->in_one_run_ = message.slice_count() <= 1;
+  if (message.slice_count() == 1) view->single_ = message.slice(0).bytes();
+  if (auto error = view->parse_all()) return fail(std::move(*error));
+  return view;
 }
 
-Result<MessageView> MessageView::parse_all(MessageView view) {
+std::optional<Error> MessageView::parse_all() {
   Position position;
-  while (position.at < view.size_) {
+  while (position.at < size_) {
     const std::size_t begin = position.at;
     Section section;
     const char* problem = nullptr;
-    if (!view.read_section(position, section, problem))
-      return fail(Errc::decode_error, "message section at byte {}: {}", begin, problem);
-    if (auto misplaced = view.place(section)) return fail(std::move(*misplaced));
+    if (!read_section(position, section, problem))
+      return Error{Errc::decode_error, fmt::format("message section at byte {}: {}", begin, problem)};
+    if (auto misplaced = place(section)) return misplaced;
   }
-  return view;
+  return std::nullopt;
 }
 
 std::optional<Error> MessageView::place(const Section& section) {
@@ -137,7 +140,7 @@ std::optional<Error> MessageView::place(const Section& section) {
 
 // The bytes from `position` to the end of the block it lies in.
 Bytes MessageView::part_at(Position& position) const {
-  if (!payload_ || payload_->slice_count() <= 1) return single_.subspan(position.at);
+  if (in_one_run_) return single_.subspan(position.at);
   while (position.at >= position.slice_begin + payload_->slice(position.slice).size) {
     position.slice_begin += payload_->slice(position.slice).size;
     ++position.slice;
@@ -176,8 +179,9 @@ bool MessageView::skip_value_at(Position& position, std::uint8_t& first_code, Ra
       ++position.at;
       window = window_at(position, sizeof copy, copy);
     }
-    if (window.empty() || !is_known_code(window[0])) return false;
-    const int width = width_of(window[0]);
+    if (window.empty()) return false;
+    const int width = widths[window[0]];
+    if (width == unknown_width) return false;
     const std::size_t lead = width < 0 ? static_cast<std::size_t>(-width) : 0;
     if (window.size() < 1 + lead) return false;
     const std::size_t length = width == -4   ? load_be<std::uint32_t>(window.data() + 1)

@@ -122,7 +122,7 @@ class MessageView {
   static constexpr std::size_t window_bytes = 64;
 
   MessageView() = default;
-  [[nodiscard]] static Result<MessageView> parse_all(MessageView view);
+  [[nodiscard]] std::optional<Error> parse_all();
   [[nodiscard]] std::optional<Error> place(const Section& section);
   [[nodiscard]] Bytes part_at(Position& position) const;
   [[nodiscard]] Bytes window_at(Position& position, std::size_t wanted, std::uint8_t* copy) const;
@@ -134,6 +134,7 @@ class MessageView {
 
   Bytes single_;                      // the message, when it is one run
   const Payload* payload_ = nullptr;  // the message, when it lies in a Payload
+  bool in_one_run_ = true;
   std::size_t size_ = 0;
   Section header_, delivery_annotations_, message_annotations_, properties_, application_properties_, footer_;
   Range body_;

@@ -4,6 +4,7 @@
 // bound_of). They choose the shortest encoding of a type, as every peer does.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstdint>
@@ -132,6 +133,18 @@ constexpr bool is_known_code(std::uint8_t c) {
       return false;
   }
 }
+
+// Both answers in one load, for code that hops over values.
+inline constexpr int unknown_width = 0x7f;
+inline constexpr auto widths = [] {
+  std::array<signed char, 256> table{};
+  for (int c = 0; c < 256; ++c) {
+    const auto constructor = static_cast<std::uint8_t>(c);
+    table[constructor] =
+        static_cast<signed char>(is_known_code(constructor) ? width_of(constructor) : unknown_width);
+  }
+  return table;
+}();
 
 constexpr bool is_list_code(std::uint8_t c) {
   return c == code::list0 || c == code::list8 || c == code::list32;
