@@ -19,7 +19,7 @@ struct HttpHeader {
 
 struct HttpRequest {
   std::string method;  // as sent: "GET"
-  std::string target;  // as sent, not decoded: "/queue/messages?timeout=5"
+  std::string target;  // not decoded, scheme and host dropped: "/queue/messages?timeout=5"
   std::vector<HttpHeader> headers;
   std::string body;  // whole, chunks joined
   std::string peer;

@@ -68,6 +68,25 @@ HttpReader::Outcome HttpReader::next() {
   return Outcome::need_more;
 }
 
+namespace {
+
+// "https://host:5671/path?query" -> "/path?query"; other forms stay. A server has to take the absolute
+// form (RFC 9112 3.2.2), and Java's WebSocket client really sends it.
+std::string origin_form(std::string_view target) {
+  const auto scheme_end = target.find("://");
+  if (target.starts_with('/') || scheme_end == std::string_view::npos) return std::string(target);
+  const auto scheme = target.substr(0, scheme_end);
+  if (!equals_ignoring_case(scheme, "http") && !equals_ignoring_case(scheme, "https") &&
+      !equals_ignoring_case(scheme, "ws") && !equals_ignoring_case(scheme, "wss"))
+    return std::string(target);
+  target.remove_prefix(scheme_end + 3);
+  const auto path = target.find_first_of("/?");
+  if (path == std::string_view::npos) return "/";
+  return (target[path] == '?' ? "/" : "") + std::string(target.substr(path));
+}
+
+}  // namespace
+
 HttpRequest HttpReader::take(bool& keep_alive) {
   check(parser_ && parser_->is_done(), "a whole request is there");
   auto message = parser_->release();
@@ -75,7 +94,7 @@ HttpRequest HttpReader::take(bool& keep_alive) {
   keep_alive = message.keep_alive();
   HttpRequest request;
   request.method = std::string(message.method_string());
-  request.target = std::string(message.target());
+  request.target = origin_form(message.target());
   for (const auto& field : message)
     request.headers.push_back({std::string(field.name_string()), std::string(field.value())});
   request.body = std::move(message.body());

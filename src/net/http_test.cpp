@@ -36,6 +36,21 @@ TEST(HttpReader, TakesAByteAtATime) {
   EXPECT_EQ(reader.buffered(), 0u);
 }
 
+TEST(HttpReader, TakesTheAbsoluteForm) {
+  const auto target_of = [](std::string_view target) {
+    HttpReader reader({});
+    reader.append(as_bytes("GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n\r\n"));
+    EXPECT_EQ(reader.next(), Outcome::request) << target;
+    bool keep_alive = false;
+    return reader.take(keep_alive).target;
+  };
+  EXPECT_EQ(target_of("https://host/$servicebus/websocket"), "/$servicebus/websocket");
+  EXPECT_EQ(target_of("HTTP://host:5300/q?x=1"), "/q?x=1");
+  EXPECT_EQ(target_of("http://host"), "/");
+  EXPECT_EQ(target_of("http://host?x"), "/?x");
+  EXPECT_EQ(target_of("/a://b"), "/a://b");
+}
+
 TEST(HttpReader, JoinsChunks) {
   HttpReader reader({});
   reader.append(
