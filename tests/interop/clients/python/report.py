@@ -1,0 +1,54 @@
+"""The frame of a Python client: runs the wanted scenarios one by one and reports each on stdout.
+
+A scenario is a function. It passes when it returns (its value is the detail), fails when it raises,
+and is skipped when it raises Skip. Library logs go to stderr, stdout belongs to the verdicts.
+"""
+
+import json
+import os
+import sys
+import threading
+import traceback
+
+
+class Skip(Exception):
+    pass
+
+
+with open(sys.argv[1], encoding="utf-8") as _file:
+    context = json.load(_file)
+
+
+def ask(verb, broker):
+    """Asks the runner to stop or start a broker and waits until it has done so."""
+    print(json.dumps({"ask": verb, "broker": broker}), flush=True)
+    sys.stdin.readline()
+
+
+def check(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def run(scenarios, seconds=25):
+    for name in context["scenarios"]:
+        verdict = {"scenario": name, "ok": False, "detail": "this client does not know the scenario"}
+        if name in scenarios:
+            # In a thread, so that a call that never returns costs this scenario only.
+            worker = threading.Thread(target=_one, args=(scenarios[name], verdict), daemon=True)
+            verdict["detail"] = f"the scenario took longer than {seconds} s"
+            worker.start()
+            worker.join(seconds)
+        print(json.dumps(dict(verdict)), flush=True)
+    os._exit(0)
+
+
+def _one(scenario, verdict):
+    try:
+        detail = scenario()
+        verdict.update(ok=True, detail=str(detail or ""))
+    except Skip as e:
+        verdict.update(skip=True, detail=str(e))
+    except BaseException as e:  # pylint: disable=broad-except
+        traceback.print_exc()
+        verdict["detail"] = f"{type(e).__name__}: {e}"
