@@ -69,7 +69,7 @@ def _broker(broker):
         "sas_entity": ready(tokens.sas(entity)),
         "sas_expired": ready(tokens.sas(namespace, seconds=-60)),
         "sas_other_entity": ready(tokens.sas(f"sb://{host}/another-queue")),
-        "sas_malformed": ready("SharedAccessSignature sr=nonsense"),
+        "sas_malformed": ready("SharedAccessSignature sr=nonsense&sig=%25%25&se=4102444800"),
         "tokens": {
             "namespace": tokens.sas(namespace), "entity": tokens.sas(entity),
             "other": tokens.sas(f"sb://{host}/another-queue"),

@@ -29,7 +29,8 @@ CLIENTS = {
     "python": SDK + ["connect-websocket/ws"],
     "python-7.14": SDK + ["connect-websocket/ws"],
     "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"],
-    "java": SDK,
+    # The Java SDK takes a refused certificate for a passing trouble and reports only its own time-out.
+    "java": [s for s in SDK if s != "connect-tls/untrusted"],
     "rhea": PLAIN + CBS + ["plain/tls", "plain/websocket", "no-sasl/attach-refused", "no-sasl/cbs",
                            "external/client-certificate", "idle/keep-alive", "reconnect/restart"],
     "proton-python": PLAIN + CBS + ["plain/tls", "external/client-certificate", "idle/keep-alive",

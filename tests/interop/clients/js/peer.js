@@ -28,9 +28,9 @@ function connect(options) {
 const describe = (error) => error ? `${error.condition || error.code || ''} ${error.description || error.message || error}` : 'no error';
 
 // Attaches a link and resolves with {link} when it stays open, or {condition, description} when
-// the broker refused it. `terminus` is {target: ...} for a sender or {source: ...} for a receiver.
+// the broker refused it. `terminus` has a source for a receiver; a sender has a target only.
 function attach(connection, terminus) {
-  const is_sender = 'target' in terminus;
+  const is_sender = !('source' in terminus);
   const link = is_sender ? connection.open_sender(terminus) : connection.open_receiver(terminus);
   const kind = is_sender ? 'sender' : 'receiver';
   link.detached = new Promise((resolve) => {

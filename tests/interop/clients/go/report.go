@@ -1,0 +1,97 @@
+// The frame of the Go client: runs the wanted scenarios one by one and reports each on stdout.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+type broker struct {
+	Host           string `json:"host"`
+	Port           int    `json:"port"`
+	CA             string `json:"ca"`
+	Emulator       string `json:"emulator"`
+	TLS            string `json:"tls"`
+	WrongKey       string `json:"wrong_key"`
+	WrongRule      string `json:"wrong_rule"`
+	SasNamespace   string `json:"sas_namespace"`
+	SasEntity      string `json:"sas_entity"`
+	SasExpired     string `json:"sas_expired"`
+	SasOtherEntity string `json:"sas_other_entity"`
+	SasMalformed   string `json:"sas_malformed"`
+}
+
+func (b broker) address() string { return fmt.Sprintf("%s:%d", b.Host, b.Port) }
+
+type contextFile struct {
+	Scenarios    []string          `json:"scenarios"`
+	Queue        string            `json:"queue"`
+	Topic        string            `json:"topic"`
+	Subscription string            `json:"subscription"`
+	Rule         string            `json:"rule"`
+	Key          string            `json:"key"`
+	Brokers      map[string]broker `json:"brokers"`
+	JWT          map[string]string `json:"jwt"`
+	UntrustedCA  string            `json:"untrusted_ca"`
+}
+
+var (
+	given   contextFile
+	answers = bufio.NewScanner(os.Stdin)
+)
+
+// A scenario passes when it returns no error; the text is the detail.
+type scenario func() (string, error)
+
+const scenarioLimit = 20 * time.Second
+
+// ask has the runner stop or start a broker and waits until it has done so.
+func ask(verb, name string) {
+	line, _ := json.Marshal(map[string]string{"ask": verb, "broker": name})
+	fmt.Println(string(line))
+	answers.Scan()
+}
+
+func runAll(scenarios map[string]scenario) {
+	data, err := os.ReadFile(os.Args[1])
+	if err == nil {
+		err = json.Unmarshal(data, &given)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	for _, name := range given.Scenarios {
+		detail, err := runOne(scenarios[name])
+		if err != nil {
+			detail = err.Error()
+		}
+		line, _ := json.Marshal(map[string]any{"scenario": name, "ok": err == nil, "detail": detail})
+		fmt.Println(string(line))
+	}
+}
+
+func runOne(run scenario) (string, error) {
+	if run == nil {
+		return "", errors.New("this client does not know the scenario")
+	}
+	type outcome struct {
+		detail string
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		detail, err := run()
+		done <- outcome{detail, err}
+	}()
+	select {
+	case o := <-done:
+		return o.detail, o.err
+	case <-time.After(scenarioLimit):
+		return "", fmt.Errorf("the scenario took longer than %v", scenarioLimit)
+	}
+}
