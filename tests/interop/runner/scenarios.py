@@ -45,7 +45,7 @@ CLIENTS = {
         "performatives/flow-credit", "performatives/refusal", "performatives/refusal-text",
         "performatives/detach-answered", "performatives/end-answered", "performatives/close-answered",
         "performatives/echo-flow", "cbs/response",
-        "pipelined/everything", "pipelined/byte-by-byte",
+        "pipelined/sasl", "pipelined/everything", "pipelined/byte-by-byte",
         "address/sb-scheme", "address/absolute", "address/dynamic", "address/null-target",
         "violation/frame-too-large", "violation/frame-too-small", "violation/data-offset", "violation/decode-error",
         "violation/no-open", "violation/channel-too-high", "violation/unattached-handle", "violation/handle-in-use",

@@ -1,0 +1,15 @@
+"""The raw client: frame-level facts, byte by byte. Scenario names: runner/scenarios.py."""
+
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "python"), str(HERE.parent.parent)]
+
+import report  # noqa: E402
+import faults  # noqa: E402,F401  the modules register their scenarios
+import handshake  # noqa: E402,F401
+import links  # noqa: E402,F401
+import times  # noqa: E402,F401
+
+report.run(report.REGISTERED)
