@@ -38,7 +38,7 @@ def write(path, brokers, material, trusted, scenarios):
             "hs256": tokens.jwt_hs256(tokens.claims()),
             "rs256": material.rsa.jwt(tokens.claims()),
             "bad-signature": tokens.jwt_hs256(tokens.claims(), b"another secret, another secret, ..."),
-            "expired": tokens.jwt_hs256(tokens.claims(-60)),
+            "expired": tokens.jwt_hs256(tokens.claims(-3600)),
         },
         "ca_bundle": str(trusted[0]), "truststore": str(trusted[1]), "truststore_password": TRUSTSTORE_PASSWORD,
         "client_certificate": str(material.client_cert),
@@ -67,14 +67,14 @@ def _broker(broker):
         "wrong_rule": f"{endpoint}SharedAccessKeyName=NoSuchRule;SharedAccessKey={tokens.KEY};{emulator}",
         "sas_namespace": ready(tokens.sas(namespace)),
         "sas_entity": ready(tokens.sas(entity)),
-        "sas_expired": ready(tokens.sas(namespace, seconds=-60)),
+        "sas_expired": ready(tokens.sas(namespace, seconds=-3600)),
         "sas_other_entity": ready(tokens.sas(f"sb://{host}/another-queue")),
         "sas_malformed": ready("SharedAccessSignature sr=nonsense&sig=%25%25&se=4102444800"),
         "tokens": {
             "namespace": tokens.sas(namespace), "entity": tokens.sas(entity),
             "other": tokens.sas(f"sb://{host}/another-queue"),
             "bad_signature": tokens.sas(namespace, key="not-the-key"),
-            "expired": tokens.sas(namespace, seconds=-60),
+            "expired": tokens.sas(namespace, seconds=-3600),
         },
     }
 

@@ -152,6 +152,8 @@ def main(argv):
     if unknown:
         parser.error(f"no such client: {', '.join(unknown)}; known: {', '.join(scenarios.CLIENTS)}")
     plan = {c: [s for s in scenarios.CLIENTS[c] if arguments.scenario in s] for c in chosen}
+    if not any(plan.values()):
+        parser.error(f"no scenario contains '{arguments.scenario}'")
     if arguments.list:
         for client, wanted in plan.items():
             for scenario in wanted:

@@ -34,7 +34,7 @@ def run(command, environment, context, log_path, seconds, on_ask, on_verdict):
                 try:
                     line = lines.get(timeout=max(0.0, deadline - time.monotonic()))
                 except queue.Empty:
-                    trouble = f"not finished after {seconds} s"
+                    trouble = f"was not finished after {seconds} s"
                     break
                 if line is None:
                     break
