@@ -23,10 +23,13 @@ def settings(profile, material):
         "strict": {"TokenSeconds": 2},
         "limited": {"Quotas": {"Connections": 3}},
         "tls": {"RequireTls": True},
-        "jwt": {"Jwt": {"Issuers": [{
-            "Issuer": material.issuer, "Audience": material.audience,
-            "Secret": material.jwt_secret, "JwksFile": str(material.jwks_path)}]}},
-        "certificates": {"ClientCertificates": {"CaFile": str(material.client_ca)}},
+        "idle": {"IdleTimeOutSeconds": 5},
+        "jwt": {"JwtIssuers": [{
+            "Issuer": material.issuer, "Audiences": [material.audience],
+            "Hs256Secret": material.jwt_secret, "JwksFile": str(material.jwks_path)}]},
+        "certificates": {
+            "Tls": {"ClientCaFile": str(material.client_ca)},
+            "ClientCertificates": [{"Name": material.client_subject, "Rights": ["Send", "Listen"]}]},
     }[profile]
     return {
         "UserConfig": {

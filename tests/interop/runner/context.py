@@ -20,12 +20,13 @@ class Material:
         self.rsa = tokens.RsaKey(folder)
         self.jwks_path = folder / "jwks.json"
         self.jwks_path.write_text(json.dumps(self.rsa.jwks()))
-        self.client_ca, self.client_cert, self.client_key = tokens.client_certificate(folder)
+        self.client_ca, self.client_cert, self.client_key = tokens.client_certificate(folder, "interop-client")
+        self.client_subject = "CN=interop-client"
         self.issuer, self.audience = tokens.JWT_ISSUER, tokens.JWT_AUDIENCE
         self.jwt_secret = tokens.JWT_SECRET.decode()
         other = folder / "other"
         other.mkdir()
-        self.untrusted_ca = tokens.client_certificate(other)[0]
+        self.untrusted_ca = tokens.client_certificate(other, "stranger")[0]
 
 
 def write(path, brokers, material, trusted, scenarios):
@@ -56,7 +57,10 @@ def _broker(broker):
     named = f"SharedAccessKeyName={tokens.RULE};SharedAccessKey="
     # SDKs put the port into the audience or leave it out; the broker strips it (contract 2.6).
     namespace, entity = f"sb://{host}/", f"sb://{host}/{QUEUE}"
-    ready = lambda token: f"{endpoint}SharedAccessSignature={token};{emulator}"  # noqa: E731
+
+    def ready(token):
+        return f"{endpoint}SharedAccessSignature={token};{emulator}"
+
     return {
         "host": host, "port": port, "pid": broker.process.pid,
         "ca": str(broker.ca),

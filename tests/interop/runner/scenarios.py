@@ -68,6 +68,7 @@ PROFILE = {
     "header/require-tls-sasl": "tls",
     "header/require-tls-plain": "tls",
     "sasl/external-offered": "certificates",
+    "idle/silent-client-dropped": "idle",
 }
 
 

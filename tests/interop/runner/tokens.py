@@ -36,7 +36,7 @@ def claims(seconds=3600):
 
 
 def jwt_hs256(body, secret=JWT_SECRET):
-    text = _part({"alg": "HS256", "typ": "JWT", "kid": "hs"}) + "." + _part(body)
+    text = _part({"alg": "HS256", "typ": "JWT"}) + "." + _part(body)
     return text + "." + _part(hmac.new(secret, text.encode(), hashlib.sha256).digest())
 
 
@@ -59,7 +59,7 @@ class RsaKey:
         return text + "." + _part(signature)
 
 
-def client_certificate(folder, name=RULE):
+def client_certificate(folder, name):
     """A CA for client certificates, and one certificate of it: (ca, certificate, key) paths."""
     ca, ca_key = folder / "client-ca.pem", folder / "client-ca.key"
     cert, key, request = folder / "client.pem", folder / "client.key", folder / "client.csr"

@@ -81,7 +81,7 @@ class Cbs {
   }
 
   put_token(name, token, extra = {}) {
-    return this.request({operation: 'put-token', type: 'servicebus.windows.net:sastoken', name, ...extra}, token, extra.id);
+    return this.request({operation: 'put-token', type: 'servicebus.windows.net:sastoken', name, ...extra}, token);
   }
 }
 

@@ -3,7 +3,7 @@
 
 const fs = require('fs');
 const WebSocket = require('ws');
-const {Skip, ask, check, context, run, sleep, within} = require('./report.js');
+const {ask, check, context, run, sleep, within} = require('./report.js');
 const {Cbs, attach, connect, expect_refused, rhea, sas} = require('./peer.js');
 
 const {queue, rule, key} = context;

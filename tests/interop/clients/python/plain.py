@@ -144,7 +144,8 @@ def plain_tls():
 
 @scenario("external/client-certificate")
 def external():
-    with Connected("certificates", "amqps", ssl_domain=tls("certificates", True), allowed_mechs="EXTERNAL") as connection:
+    domain = tls("certificates", certificate=True)
+    with Connected("certificates", "amqps", ssl_domain=domain, allowed_mechs="EXTERNAL") as connection:
         return missing(connection)
 
 

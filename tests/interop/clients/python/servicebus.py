@@ -94,8 +94,6 @@ def by_jwt(which, kinds):
     return scenario
 
 
-
-
 def untrusted():
     broker = BROKERS["restart"]
     with ServiceBusClient.from_connection_string(
