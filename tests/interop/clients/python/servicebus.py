@@ -68,12 +68,17 @@ def custom_endpoint(broker):
     return f"sb://{broker['host']}:{broker['port']}"
 
 
-# Without UseDevelopmentEmulator the port of the string is dropped; the custom endpoint has it.
-TLS = {"custom_endpoint_address": custom_endpoint, "connection_verify": lambda broker: broker["ca"]}
+def amqp(_):
+    return TransportType.Amqp
 
 
 def websocket(_):
     return TransportType.AmqpOverWebsocket
+
+
+# Without UseDevelopmentEmulator the port of the string is dropped; the custom endpoint has it. A custom
+# endpoint means WebSocket to the SDK unless the transport is named.
+SECURE = {"custom_endpoint_address": custom_endpoint, "connection_verify": lambda broker: broker["ca"]}
 
 
 class StaticCredential:
@@ -89,7 +94,7 @@ def by_jwt(which, kinds):
         broker = BROKERS["jwt"]
         with ServiceBusClient(broker["host"], StaticCredential(context["jwt"][which]),
                               custom_endpoint_address=custom_endpoint(broker), connection_verify=broker["ca"],
-                              **NO_RETRY) as client:
+                              transport_type=TransportType.Amqp, **NO_RETRY) as client:
             return expect(client, use_sender, kinds)
     return scenario
 
@@ -98,7 +103,7 @@ def untrusted():
     broker = BROKERS["restart"]
     with ServiceBusClient.from_connection_string(
             broker["tls"], custom_endpoint_address=custom_endpoint(broker),
-            connection_verify=context["untrusted_ca"], **NO_RETRY) as client:
+            connection_verify=context["untrusted_ca"], transport_type=TransportType.Amqp, **NO_RETRY) as client:
         try:
             use_sender(client)
         except ServiceBusError as e:
@@ -136,9 +141,9 @@ run({
     "connect-tcp/receiver": by_string("emulator", NOT_FOUND, use_receiver),
     "connect-tcp/subscription": by_string("emulator", NOT_FOUND, use_subscription),
     "connect-tcp/session": by_string("emulator", NOT_FOUND, use_session),
-    "connect-tls/trusted": by_string("tls", NOT_FOUND, **TLS),
+    "connect-tls/trusted": by_string("tls", NOT_FOUND, transport_type=amqp, **SECURE),
     "connect-tls/untrusted": untrusted,
-    "connect-websocket/wss": by_string("tls", NOT_FOUND, transport_type=websocket, **TLS),
+    "connect-websocket/wss": by_string("tls", NOT_FOUND, transport_type=websocket, **SECURE),
     "connect-websocket/ws": by_string("emulator", NOT_FOUND, transport_type=websocket,
                                       custom_endpoint_address=custom_endpoint),
     "wrong-key/key": by_string("wrong_key", UNAUTHORIZED),
