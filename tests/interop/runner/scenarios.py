@@ -50,7 +50,7 @@ CLIENTS = {
         "violation/frame-too-large", "violation/frame-too-small", "violation/data-offset", "violation/decode-error",
         "violation/no-open", "violation/channel-too-high", "violation/unattached-handle", "violation/handle-in-use",
         "garbage/closes", "garbage/others-undisturbed", "garbage/tls-garbage",
-        "websocket/sub-protocol", "websocket/none-offered", "websocket/split-frames",
+        "websocket/sub-protocol", "websocket/absolute-form", "websocket/none-offered", "websocket/split-frames",
         "limit/connections",
         "idle/keep-alive", "idle/silent-client-dropped", "token/none-is-dropped",
         "shutdown/forced",

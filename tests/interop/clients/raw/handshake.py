@@ -185,6 +185,14 @@ def websocket_sub_protocol():
                 check(chosen == expected, f"offered {offered}, got {chosen}")
 
 
+@scenario("websocket/absolute-form")
+def websocket_absolute():
+    """The Java SDK writes a whole URI into the request line, as HTTP allows. [RFC 9112 3.2.2]"""
+    for target in ("https://localhost/$servicebus/websocket", "wss://localhost:443/$servicebus/websocket/"):
+        with WebSocketPeer("AMQPWSB10", target) as peer:
+            check(peer.status == 101, f"{target}: HTTP {peer.status}")
+
+
 @scenario("websocket/none-offered")
 def websocket_none():
     for offered in (None, "mqtt"):
