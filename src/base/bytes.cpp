@@ -75,6 +75,13 @@ void PayloadBuilder::append(Bytes piece, bool more_expected) {
   }
 }
 
+void PayloadBuilder::reserve(std::size_t bytes) {
+  if (bytes == 0 || (block_ && used_ < block_.get()->capacity())) return;
+  check(bytes <= UINT32_MAX, "a piece fits a block");
+  close_block();
+  block_ = BlockRef{Block::make(static_cast<std::uint32_t>(bytes))};
+}
+
 void PayloadBuilder::close_block() {
   if (block_) done_.append(Slice{std::move(block_), 0, used_});
   block_ = BlockRef{};

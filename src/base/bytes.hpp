@@ -111,6 +111,8 @@ class PayloadBuilder {
 
   // `more_expected` tells that this piece is not the last: the block is then made with room to spare.
   void append(Bytes piece, bool more_expected);
+  // The next `bytes` bytes will come in pieces: one block is made for all of them.
+  void reserve(std::size_t bytes);
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] Payload take();
   void clear() { *this = PayloadBuilder{}; }

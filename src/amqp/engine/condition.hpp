@@ -27,6 +27,7 @@ inline constexpr std::string_view errant_link = "amqp:session:errant-link";
 inline constexpr std::string_view handle_in_use = "amqp:session:handle-in-use";
 inline constexpr std::string_view unattached_handle = "amqp:session:unattached-handle";
 inline constexpr std::string_view detach_forced = "amqp:link:detach-forced";
+inline constexpr std::string_view transfer_limit_exceeded = "amqp:link:transfer-limit-exceeded";
 inline constexpr std::string_view message_size_exceeded = "amqp:link:message-size-exceeded";
 }  // namespace condition
 

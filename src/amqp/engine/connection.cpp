@@ -32,7 +32,7 @@ Connection::~Connection() = default;
 
 void Connection::start(Tick now) {
   last_received_ = last_wrote_ = now;
-  stage_deadline_ = now + options_.open_wait;
+  open_deadline_ = now + options_.open_wait;
   if (options_.side == ConnectionOptions::Side::server) return;
   if (!options_.sasl_mechanisms.empty()) {
     output_.append(Bytes{protocol_header(ProtocolId::sasl)});
@@ -53,7 +53,7 @@ void Connection::receive(Bytes input, Tick now) {
       const Bytes part = input.first(std::min(payload_to_come_, input.size()));
       payload_to_come_ -= part.size();
       input = input.subspan(part.size());
-      if (payload_session_) payload_session_->on_payload(part);
+      if (payload_session_ && stage_ == Stage::open) payload_session_->on_payload(part);
     } else if (partial_.empty()) {
       const std::size_t taken = consume(input);
       if (taken == 0) {
@@ -164,53 +164,80 @@ void Connection::on_header(Bytes header) {
     stage_ = Stage::opening;
     return;
   }
-  // [AMQP §2.2] answer with a header we support, then close.
-  answer(stage_ == Stage::header && may_sasl ? ProtocolId::sasl : ProtocolId::amqp);
-  stage_ = Stage::finished;
+  // [AMQP §2.2] answer with a header we support, then close. What is no AMQP at all gets no answer
+  // [service-bus contract 1.2].
+  if (as_text(header.first(4)) == "AMQP")
+    answer(stage_ == Stage::header && may_sasl ? ProtocolId::sasl : ProtocolId::amqp);
   const Condition why{
       std::string(condition::framing_error), "protocol header is not supported: " + hex(header), {}};
-  handler_.on_closed(*this, &why);
+  finish(&why);
 }
 
 void Connection::on_sasl_frame(Bytes body) {
   Decoder in{body};
   const auto number = in.read_descriptor();
   const bool server = options_.side == ConnectionOptions::Side::server;
-  if (server && number == descriptor::sasl_init) {
+  if (server && !sasl_started_ && number == descriptor::sasl_init) {
+    sasl_started_ = true;
     decoded<SaslInit>(in, [&](const SaslInit& init) { on_sasl_step(handler_.on_sasl_init(init)); });
-  } else if (server && number == descriptor::sasl_response) {
+  } else if (server && sasl_started_ && number == descriptor::sasl_response) {
     decoded<SaslResponse>(
         in, [&](const SaslResponse& r) { on_sasl_step(handler_.on_sasl_response(r.response)); });
-  } else if (!server && number == descriptor::sasl_mechanisms) {
-    decoded<SaslMechanisms>(in, [&](const SaslMechanisms&) {
-      write(frame_type_sasl, 0,
-            SaslInit{.mechanism = {options_.sasl_mechanisms.front()},
-                     .initial_response = as_bytes(options_.sasl_response),
-                     .hostname = options_.hostname});
+  } else if (!server && !sasl_started_ && number == descriptor::sasl_mechanisms) {
+    sasl_started_ = true;
+    decoded<SaslMechanisms>(in, [&](const SaslMechanisms& mechanisms) {
+      if (!offers_our_mechanism(mechanisms.sasl_server_mechanisms))
+        return fail_connection(
+            condition::unauthorized_access,
+            fmt::format("the server does not offer SASL {}", options_.sasl_mechanisms.front()));
+      SaslInit init{.mechanism = {options_.sasl_mechanisms.front()},
+                    .initial_response = as_bytes(options_.sasl_response),
+                    .hostname = std::nullopt};
+      if (!options_.hostname.empty()) init.hostname = options_.hostname;
+      write(frame_type_sasl, 0, init);
     });
-  } else if (!server && number == descriptor::sasl_challenge) {
+  } else if (!server && sasl_started_ && number == descriptor::sasl_challenge) {
     write(frame_type_sasl, 0, SaslResponse{as_bytes(options_.sasl_response)});
   } else if (!server && number == descriptor::sasl_outcome) {
     decoded<SaslOutcome>(in, [&](const SaslOutcome& outcome) {
-      handler_.on_sasl_outcome(outcome);
-      if (stage_ == Stage::finished) return;
-      if (outcome.code != 0) {
-        stage_ = Stage::finished;
-        const Condition why{std::string(condition::unauthorized_access),
-                            fmt::format("SASL failed with code {}", outcome.code),
-                            {}};
-        return handler_.on_closed(*this, &why);
+      if (outcome.code == 0) {
+        output_.append(Bytes{protocol_header(ProtocolId::amqp)});
+        send_open();
+        stage_ = Stage::amqp_header;
       }
-      output_.append(Bytes{protocol_header(ProtocolId::amqp)});
-      send_open();
-      stage_ = Stage::amqp_header;
+      handler_.on_sasl_outcome(outcome);
+      if (outcome.code == 0 || stage_ == Stage::finished) return;
+      const Condition why{std::string(condition::unauthorized_access),
+                          fmt::format("SASL failed with code {}", outcome.code),
+                          {}};
+      finish(&why);
     });
   } else {
     fail_connection(condition::decode_error, "SASL frame is not expected now");
   }
 }
 
+bool Connection::offers_our_mechanism(const RawValue& offered) const {
+  const std::string_view ours = options_.sasl_mechanisms.front();
+  Decoder in{offered.bytes};
+  if (in.peek() == code::symbol8 || in.peek() == code::symbol32) return in.read_text() == ours;
+  const auto array = in.read_array();
+  if (!array || array->body.empty()) return false;
+  const std::uint8_t element = array->body[0];
+  if (element != code::symbol8 && element != code::symbol32) return false;
+  const std::size_t width = element == code::symbol8 ? 1 : 4;
+  Bytes rest = array->body.subspan(1);
+  for (std::uint32_t i = 0; i < array->count && rest.size() >= width; ++i) {
+    const std::size_t size = width == 1 ? rest[0] : load_be<std::uint32_t>(rest.data());
+    if (rest.size() - width < size) return false;
+    if (as_text(rest.subspan(width, size)) == ours) return true;
+    rest = rest.subspan(width + size);
+  }
+  return false;
+}
+
 void Connection::on_sasl_step(const SaslStep& step) {
+  if (stage_ != Stage::sasl) return;  // closed while it was decided
   if (step.kind == SaslStep::Kind::challenge)
     return write(frame_type_sasl, 0, SaslChallenge{as_bytes(step.data)});
   SaslOutcome outcome{.code = step.code, .additional_data = std::nullopt};
@@ -220,9 +247,8 @@ void Connection::on_sasl_step(const SaslStep& step) {
     stage_ = Stage::amqp_header;
     return;
   }
-  stage_ = Stage::finished;
   const Condition why{std::string(condition::unauthorized_access), "SASL authentication failed", {}};
-  handler_.on_closed(*this, &why);
+  finish(&why);
 }
 
 template <class T, class Do>
@@ -307,11 +333,12 @@ void Connection::on_begin(std::uint16_t channel, const Begin& begin) {
     if (!session || session->remote_known_)
       return fail_connection(condition::illegal_state, "begin answers a session that was not begun");
   } else {
-    const std::uint16_t local = channel >= sessions_.size() || !sessions_[channel] ? channel : free_channel();
-    if (sessions_.size() <= local) sessions_.resize(local + 1u);
-    sessions_[local].reset(new Session(*this, local));
-    ++session_count_;
-    session = sessions_[local].get();
+    // The peer's number is ours too when it is free: easier to read in a trace.
+    const bool same = channel >= sessions_.size() || !sessions_[channel];
+    const auto local = same ? channel : free_channel();
+    if (!local)
+      return fail_connection(condition::resource_limit_exceeded, "no channel is left for another session");
+    session = &make_session(*local);
   }
   if (by_remote_channel_.size() <= channel) by_remote_channel_.resize(channel + 1u);
   by_remote_channel_[channel] = session;
@@ -325,9 +352,7 @@ void Connection::on_close(const Close& close) {
     if (!open_sent_) send_open();
     send_close(std::nullopt);
   }
-  stage_ = Stage::finished;
-  drop_everything();
-  handler_.on_closed(*this, why ? &*why : nullptr);
+  finish(why ? &*why : nullptr);
 }
 
 Session* Connection::session_of(std::uint16_t remote_channel) {
@@ -345,7 +370,8 @@ std::size_t Connection::gather(std::span<iovec> out) {
 
 void Connection::wrote(std::size_t bytes, Tick now) {
   output_.consume(bytes);
-  last_wrote_ = now;
+  if (bytes > 0) last_wrote_ = now;
+  if (stage_ == Stage::closing && !close_deadline_) close_deadline_ = now + options_.close_wait;
 }
 
 void Connection::flush() {
@@ -357,20 +383,19 @@ void Connection::flush() {
 std::optional<Tick> Connection::tick(Tick now) {
   if (stage_ == Stage::finished) return std::nullopt;
   if (stage_ == Stage::closing) {
-    if (now < stage_deadline_) return stage_deadline_;
-    stage_ = Stage::finished;
-    drop_everything();
-    handler_.on_closed(*this, nullptr);
+    if (!close_deadline_) close_deadline_ = now + options_.close_wait;
+    if (now < *close_deadline_) return close_deadline_;
+    finish(nullptr);
     return std::nullopt;
   }
-  if (stage_ != Stage::open && now >= stage_deadline_) {
+  if (stage_ != Stage::open && now >= open_deadline_) {
     fail_connection(condition::connection_forced,
                     fmt::format("no open within {} ms", options_.open_wait.count()));
     return std::nullopt;
   }
   std::optional<Tick> next;
   const auto at = [&](Tick when) { next = next ? std::min(*next, when) : when; };
-  if (stage_ != Stage::open) at(stage_deadline_);
+  if (stage_ != Stage::open) at(open_deadline_);
   if (options_.idle_time_out.count() > 0) {
     if (now >= last_received_ + options_.idle_time_out) {
       fail_connection(condition::connection_forced,
@@ -382,26 +407,30 @@ std::optional<Tick> Connection::tick(Tick now) {
   if (peer_idle_.count() > 0 && open_sent_) {
     // Half of what the peer asked for, so that a late timer or a slow network does not cost the connection.
     const auto interval = std::chrono::duration_cast<Tick::duration>(peer_idle_) / 2;
-    if (now >= last_wrote_ + interval && !has_output()) {
+    const bool due = now >= last_wrote_ + interval;
+    if (due && !has_output()) {
       std::uint8_t* frame = output_.reserve(frame_header_bytes);
       put_frame_header(frame, frame_header_bytes, frame_type_amqp, 0);
       output_.commit(frame_header_bytes);
     }
-    at(std::max(last_wrote_, now) + interval);
+    at((due ? now : last_wrote_) + interval);
   }
   return next;
 }
 
 // ---- what the owner asks for ----
 
+bool Connection::may_begin() const {
+  return (open_sent_ || stage_ == Stage::open) && !close_sent_ && stage_ != Stage::finished &&
+         free_channel().has_value();
+}
+
 Session& Connection::begin() {
-  const std::uint16_t local = free_channel();
-  if (sessions_.size() <= local) sessions_.resize(local + 1u);
-  sessions_[local].reset(new Session(*this, local));
-  ++session_count_;
-  Session& session = *sessions_[local];
+  check(may_begin(), "a session begins on a connection that is up, on a free channel");
+  if (!open_sent_) send_open();
+  Session& session = make_session(*free_channel());
   session.incoming_window_ = options_.incoming_window;
-  write(frame_type_amqp, local,
+  write(frame_type_amqp, session.local_channel_,
         Begin{.remote_channel = std::nullopt,
               .next_outgoing_id = session.next_outgoing_id_,
               .incoming_window = options_.incoming_window,
@@ -415,16 +444,23 @@ Session& Connection::begin() {
 
 void Connection::close(const std::optional<Condition>& condition) {
   if (stage_ == Stage::finished || close_sent_) return;
-  if (!open_sent_ && stage_ != Stage::open && stage_ != Stage::opening) {
-    // No AMQP layer yet: there is no frame to say it with.
-    stage_ = Stage::finished;
-    return handler_.on_closed(*this, condition ? &*condition : nullptr);
+  // Before the AMQP layer is up there is no frame to say it with, or no frame to wait for.
+  const bool up = stage_ == Stage::open || stage_ == Stage::opening;
+  if (up || open_sent_) {
+    flush();
+    if (!open_sent_) send_open();
+    send_close(condition);
   }
-  flush();
-  if (!open_sent_) send_open();
-  send_close(condition);
+  if (!up) return finish(condition ? &*condition : nullptr);
   stage_ = Stage::closing;
-  stage_deadline_ = std::max(last_received_, last_wrote_) + options_.close_wait;
+  for (const auto& session : sessions_)
+    if (session) session->silence();
+}
+
+void Connection::lost() {
+  if (stage_ == Stage::finished) return;
+  const Condition why{std::string(condition::connection_forced), "the transport is gone", {}};
+  finish(close_sent_ ? nullptr : &why);
 }
 
 void Connection::send_open() {
@@ -432,7 +468,7 @@ void Connection::send_open() {
   Open open;
   open.container_id = options_.container_id;
   if (!server) {
-    open.hostname = options_.hostname;
+    if (!options_.hostname.empty()) open.hostname = options_.hostname;
     open.properties = {options_.properties};
   }
   // A server names what both sides can do: the smaller of the two values [service-bus contract 1.4].
@@ -460,19 +496,31 @@ void Connection::fail_connection(std::string_view condition, std::string descrip
     if (!open_sent_) send_open();
     send_close(why);
   }
+  finish(&why);
+}
+
+void Connection::finish(const Condition* why) {
   stage_ = Stage::finished;
   drop_everything();
-  handler_.on_closed(*this, &why);
+  handler_.on_closed(*this, why);
 }
 
 void Connection::drop_everything() {
   for (std::size_t i = 0; i < sessions_.size(); ++i) {
     if (!sessions_[i]) continue;
     Session& session = *sessions_[i];
+    session.silence();
     session.remove_all_links();
     handler_.on_end(session, nullptr);
     remove_session(session);
   }
+}
+
+Session& Connection::make_session(std::uint16_t local_channel) {
+  if (sessions_.size() <= local_channel) sessions_.resize(local_channel + 1u);
+  sessions_[local_channel].reset(new Session(*this, local_channel));
+  ++session_count_;
+  return *sessions_[local_channel];
 }
 
 void Connection::remove_session(Session& session) {
@@ -480,17 +528,16 @@ void Connection::remove_session(Session& session) {
   session.state_ = Session::State::gone;
   if (payload_session_ == &session) payload_session_ = nullptr;
   std::erase(dirty_, &session);
-  for (auto& entry : by_remote_channel_)
-    if (entry == &session) entry = nullptr;
+  if (session.remote_known_) by_remote_channel_[session.remote_channel_] = nullptr;
   dead_sessions_.push_back(std::move(sessions_[session.local_channel_]));
   --session_count_;
 }
 
-std::uint16_t Connection::free_channel() const {
-  for (std::size_t channel = 0; channel < sessions_.size(); ++channel)
-    if (!sessions_[channel]) return static_cast<std::uint16_t>(channel);
-  check(sessions_.size() <= 65535, "there is a free channel");
-  return static_cast<std::uint16_t>(sessions_.size());
+std::optional<std::uint16_t> Connection::free_channel() const {
+  const std::size_t count = std::size_t{std::min(channel_max_, options_.channel_max)} + 1;
+  for (std::size_t channel = 0; channel < count; ++channel)
+    if (channel >= sessions_.size() || !sessions_[channel]) return static_cast<std::uint16_t>(channel);
+  return std::nullopt;
 }
 
 }  // namespace omnibus::amqp

@@ -47,6 +47,12 @@ struct ConnectionOptions {
   std::chrono::milliseconds peer_idle_min{100};  // a smaller idle-time-out of the peer is refused
   std::chrono::milliseconds open_wait{30'000};   // from start() to the peer's open
   std::chrono::milliseconds close_wait{5'000};   // for the peer's answer to our close
+
+  // Where the counters of a new session and of a new sending link start. All of them wrap around; only
+  // tests begin elsewhere, to see that happen.
+  std::uint32_t first_transfer_id = 1;  // 1 is what the cloud sends [service-bus contract 1.5]
+  std::uint32_t first_delivery_id = 0;
+  std::uint32_t first_delivery_count = 0;
 };
 
 class Connection {
@@ -67,15 +73,24 @@ class Connection {
   std::size_t gather(std::span<iovec> out);
   void wrote(std::size_t bytes, Tick now);
 
-  // Sends heartbeats and gives up on silent peers. Returns when to call again, if ever.
+  // Sends heartbeats and gives up on silent peers. Returns when to call again, if ever; the answer can
+  // become earlier with the peer's open and with close(), so ask again after those.
   std::optional<Tick> tick(Tick now);
 
   // Nothing more will be read or said: write the rest of the output and close the socket.
   [[nodiscard]] bool finished() const { return stage_ == Stage::finished; }
   [[nodiscard]] bool is_open() const { return stage_ == Stage::open; }
 
+  // Starts a session of our own. A client may do so before the peer's open has come, but not before SASL
+  // is done: from on_sasl_outcome() on, or after start() when there is no SASL layer.
   Session& begin();
+  // Whether begin() may be called: the connection is up and a channel is free.
+  [[nodiscard]] bool may_begin() const;
+  // Says close and waits for the peer's. Nothing is sent after it and only on_link_gone(), on_end() and
+  // on_closed() are heard from then on; calls on sessions and links have no effect any more.
   void close(const std::optional<Condition>& condition = std::nullopt);
+  // The socket is gone: every link and session is told so, then on_closed().
+  void lost();
 
   [[nodiscard]] const ConnectionOptions& options() const { return options_; }
   [[nodiscard]] std::size_t session_count() const { return session_count_; }
@@ -105,6 +120,7 @@ class Connection {
   void on_header(Bytes header);
   void on_sasl_frame(Bytes body);
   void on_sasl_step(const SaslStep& step);
+  [[nodiscard]] bool offers_our_mechanism(const RawValue& offered) const;
   void on_frame(std::uint16_t channel, Bytes body);
   template <class T, class Do>
   void decoded(Decoder& in, Do handle);
@@ -116,10 +132,13 @@ class Connection {
   void send_close(const std::optional<Condition>& condition);
   // An error of the peer that concerns the whole connection.
   void fail_connection(std::string_view condition, std::string description);
+  // The end: links and sessions first, then on_closed().
+  void finish(const Condition* why);
   void drop_everything();
   void remove_session(Session& session);
+  Session& make_session(std::uint16_t local_channel);
   void flush();
-  std::uint16_t free_channel() const;
+  [[nodiscard]] std::optional<std::uint16_t> free_channel() const;
 
   template <class T>
   void write(std::uint8_t frame_type, std::uint16_t channel, const T& performative) {
@@ -135,6 +154,7 @@ class Connection {
   Stage stage_ = Stage::header;
   bool open_sent_ = false;
   bool close_sent_ = false;
+  bool sasl_started_ = false;  // sasl-init was seen, or sent
 
   std::vector<std::uint8_t> partial_;   // the start of a header or frame whose rest has not come
   std::size_t payload_to_come_ = 0;     // of a transfer that has started
@@ -145,7 +165,8 @@ class Connection {
   std::chrono::milliseconds peer_idle_{0};
   Tick last_received_{};
   Tick last_wrote_{};
-  Tick stage_deadline_{};  // for the peer's open, then for its close
+  Tick open_deadline_{};
+  std::optional<Tick> close_deadline_;  // unknown until time is next told to us
 
   std::vector<std::unique_ptr<Session>> sessions_;  // by local channel
   std::vector<Session*> by_remote_channel_;

@@ -3,6 +3,8 @@
 // Ids arrive in sequence, so recent ones live in a ring indexed by id. A few that stay unsettled for
 // long would make the ring as long as all that came after them; when it gets sparse they move to a map,
 // and the ring starts over. Memory is thus proportional to what is unsettled, never to what has passed.
+//
+// An id is in the ring or in the map, never in both; the ring's span may cover ids that are in the map.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +23,22 @@ class DeliveryTable {
 
   // Ids must ascend (in serial arithmetic); gaps are deliveries that were settled at once.
   void add(std::uint32_t id, const Entry& entry) {
-    if (visiting_) {
-      // The ring keeps its base while somebody walks it.
-    } else if (live_ == 0) {
+    std::uint32_t index = id - base_;
+    if (span_ == 0 || (live_ == 0 && !visiting_)) {
       base_ = id;
       head_ = 0;
       span_ = 0;
-    } else if (id - base_ >= sparse_span_min && (id - base_) / 4 >= live_) {
+      index = 0;
+    } else if (index >= sparse_span_min && index / 4 >= live_) {
+      if (visiting_) {
+        // The ring keeps its base while somebody walks it, so the newcomer goes straight to the map.
+        old_.emplace(id, entry);
+        return;
+      }
       spill();
       base_ = id;
+      index = 0;
     }
-    const std::uint32_t index = id - base_;
     check(index >= span_ && index < 0x8000'0000u, "delivery ids ascend");
     while (index >= ring_.size()) grow();
     while (span_ <= index) at(span_++) = Entry{};
@@ -41,7 +48,7 @@ class DeliveryTable {
 
   [[nodiscard]] Entry* find(std::uint32_t id) {
     const std::uint32_t index = id - base_;
-    if (index < span_) return at(index).link ? &at(index) : nullptr;
+    if (index < span_ && at(index).link) return &at(index);
     if (old_.empty()) return nullptr;
     const auto found = old_.find(id);
     return found == old_.end() ? nullptr : &found->second;
@@ -49,8 +56,7 @@ class DeliveryTable {
 
   void erase(std::uint32_t id) {
     const std::uint32_t index = id - base_;
-    if (index < span_) {
-      if (!at(index).link) return;
+    if (index < span_ && at(index).link) {
       at(index) = Entry{};
       --live_;
       trim();
@@ -65,28 +71,23 @@ class DeliveryTable {
   template <class Visit>
   void for_range(std::uint32_t first, std::uint32_t last, Visit visit) {
     if (static_cast<std::int32_t>(last - first) < 0) return;
+    // What the visitor adds is not visited: the range speaks of deliveries the peer knew.
+    const std::uint32_t span = span_;
+    visiting_ = true;
     if (!old_.empty()) {
+      std::vector<std::uint32_t> ids;
       if (first <= last) {
-        visit_old(first, last, visit);
+        collect_old(first, last, ids);
       } else {
-        visit_old(first, UINT32_MAX, visit);
-        visit_old(0, last, visit);
+        collect_old(first, UINT32_MAX, ids);
+        collect_old(0, last, ids);
+      }
+      for (const std::uint32_t id : ids) {
+        const auto row = old_.find(id);
+        if (row != old_.end() && visit(id, row->second)) old_.erase(id);
       }
     }
-    if (span_ == 0) return;
-    // Clip to the ring, so that a range of four billion ids costs no more than the ring.
-    std::uint32_t from = first - base_;
-    std::uint32_t to = last - base_;
-    if (static_cast<std::int32_t>(from) < 0) from = 0;
-    if (static_cast<std::int32_t>(to) < 0) return;
-    if (to >= span_) to = span_ - 1;
-    visiting_ = true;
-    for (std::uint32_t index = from; index <= to; ++index) {
-      if (!at(index).link || !visit(base_ + index, at(index))) continue;
-      if (!at(index).link) continue;  // the visitor erased it already
-      at(index) = Entry{};
-      --live_;
-    }
+    if (span > 0) visit_ring(first, last, span, visit);
     visiting_ = false;
     trim();
   }
@@ -108,6 +109,22 @@ class DeliveryTable {
   static constexpr std::size_t idle_ring_max = 256;
 
   Entry& at(std::uint32_t index) { return ring_[(head_ + index) & (ring_.size() - 1)]; }
+
+  template <class Visit>
+  void visit_ring(std::uint32_t first, std::uint32_t last, std::uint32_t span, Visit& visit) {
+    // Clip to the ring, so that a range of four billion ids costs no more than the ring.
+    std::uint32_t from = first - base_;
+    std::uint32_t to = last - base_;
+    if (static_cast<std::int32_t>(from) < 0) from = 0;
+    if (static_cast<std::int32_t>(to) < 0) return;
+    if (to >= span) to = span - 1;
+    for (std::uint32_t index = from; index <= to; ++index) {
+      if (!at(index).link || !visit(base_ + index, at(index))) continue;
+      if (!at(index).link) continue;  // the visitor erased it already
+      at(index) = Entry{};
+      --live_;
+    }
+  }
 
   void grow() {
     std::vector<Entry> bigger(ring_.empty() ? 8 : ring_.size() * 2);
@@ -136,15 +153,9 @@ class DeliveryTable {
     span_ = 0;
     head_ = 0;
   }
-  template <class Visit>
-  void visit_old(std::uint32_t first, std::uint32_t last, Visit& visit) {
-    std::vector<std::uint32_t> ids;
+  void collect_old(std::uint32_t first, std::uint32_t last, std::vector<std::uint32_t>& ids) const {
     for (auto row = old_.lower_bound(first); row != old_.end() && row->first <= last; ++row)
       ids.push_back(row->first);
-    for (const std::uint32_t id : ids) {
-      const auto row = old_.find(id);
-      if (row != old_.end() && visit(id, row->second)) old_.erase(id);
-    }
   }
 
   std::vector<Entry> ring_;  // a power of two long

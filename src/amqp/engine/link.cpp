@@ -17,6 +17,7 @@ const Attach& Link::remote_attach() const {
 }
 
 void Link::accept(const AttachReply& reply) {
+  if (state_ == State::detach_sent || state_ == State::gone) return;
   check(state_ == State::attach_received, "an attach is answered once");
   if (reply.snd_settle_mode) snd_settle_mode_ = *reply.snd_settle_mode;
   if (reply.rcv_settle_mode) rcv_settle_mode_ = *reply.rcv_settle_mode;
@@ -29,6 +30,7 @@ void Link::accept(const AttachReply& reply) {
 }
 
 void Link::refuse(const Condition& condition) {
+  if (state_ == State::detach_sent || state_ == State::gone) return;
   check(state_ == State::attach_received, "an attach is answered once");
   session_.answer_attach(*this, {}, true);
   session_.send_detach(*this, condition, true);
@@ -51,21 +53,19 @@ void Link::detach(const std::optional<Condition>& condition, bool closed) {
 void Link::grant(std::uint32_t more) {
   check(role_ == Role::receiver, "a receiver grants credit");
   credit_ += more;
-  flow_pending_ = true;
-  session_.mark_dirty();
+  session_.want_flow(*this);
 }
 
 void Link::drain() {
   check(role_ == Role::receiver, "a receiver drains");
   drain_ = true;
-  flow_pending_ = true;
-  session_.mark_dirty();
+  session_.want_flow(*this);
 }
 
 bool Link::sendable() const {
   return state_ == State::attached && role_ == Role::sender && credit_ > 0 &&
          session_.state_ == Session::State::mapped && session_.remote_incoming_window_ > 0 &&
-         session_.backlog_.empty() && session_.outgoing_.size() < session_.connection_.options_.unsettled_max;
+         !session_.backlog_ && session_.outgoing_.size() < session_.connection_.options_.unsettled_max;
 }
 
 std::uint32_t Link::send(const Outgoing& outgoing, Payload payload) {
@@ -74,6 +74,7 @@ std::uint32_t Link::send(const Outgoing& outgoing, Payload payload) {
 
 void Link::drained() {
   check(role_ == Role::sender, "a sender answers a drain");
+  if (state_ != State::attached) return;
   delivery_count_ += credit_;
   credit_ = 0;
   drain_ = true;

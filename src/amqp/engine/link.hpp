@@ -76,6 +76,8 @@ class Link {
   // The peer's attach; only while state() is attach_received.
   [[nodiscard]] const Attach& remote_attach() const;
 
+  // Answer the peer's attach, once. They do nothing when the link was lost meanwhile. Credit that came
+  // before the answer is there at once and is not announced: look at sendable().
   void accept(const AttachReply& reply);
   // Attach with null terminus and detach with the reason, in one go.
   void refuse(const Condition& condition);
@@ -91,15 +93,20 @@ class Link {
   [[nodiscard]] std::uint32_t available() const { return available_; }
 
   // ---- sender ----
+  // There is credit, the session window is open, no other message waits for it, and the unsettled
+  // deliveries are below their bound. on_credit() tells when the peer made it true; after settling a
+  // delivery of our own accord, look again.
   [[nodiscard]] bool sendable() const;
   [[nodiscard]] bool drain_requested() const { return drain_; }
-  // Takes one credit and sends; bytes beyond the session window wait in the session. Returns the
-  // delivery id. Requires credit() > 0.
+  // Takes one credit and sends; what the session window does not take waits in the session. Returns the
+  // delivery id. Requires sendable(): a message that could not even start would leave a gap in the
+  // delivery ids when its link goes, and peers end the session over that.
   std::uint32_t send(const Outgoing& outgoing, Payload payload);
   // Tells the peer that nothing more is coming for the credit it gave: the answer to a drain.
   void drained();
   void set_available(std::uint32_t messages) { available_ = messages; }
-  // Gives up a delivery of which not all frames were written. False when it is all on its way.
+  // Gives up a delivery of which not all frames were written; the peer hears so as soon as its window
+  // lets it. False when it is all on its way.
   bool abort(std::uint32_t delivery_id);
 
   // ---- both ----
@@ -134,6 +141,7 @@ class Link {
   bool flow_pending_ = false;
   bool echo_pending_ = false;
   bool remote_knows_ = false;  // the peer has attached its end
+  bool given_out_ = false;     // the owner knows the link and is told when it goes
   std::uint32_t local_handle_ = 0;
   std::uint32_t remote_handle_ = 0;
   std::uint32_t delivery_count_ = 0;

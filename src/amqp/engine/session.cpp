@@ -18,6 +18,14 @@ bool is_sound(const RawValue& raw) {
   return in.ok() && in.at_end();
 }
 
+// What is left of a peer's allowance after what it had not seen when it wrote it. Both are numbers that
+// wrap around; `in_flight` with the top bit set is a peer that claims to have seen more than there was.
+std::uint32_t less_in_flight(std::uint32_t allowance, std::uint32_t in_flight) {
+  const auto behind = static_cast<std::int32_t>(in_flight);
+  if (behind < 0) return allowance;
+  return allowance > in_flight ? allowance - in_flight : 0;
+}
+
 std::optional<Condition> opt(std::string_view name, std::string description) {
   return Condition{std::string(name), std::move(description), {}};
 }
@@ -25,9 +33,24 @@ std::optional<Condition> opt(std::string_view name, std::string description) {
 }  // namespace
 
 Session::Session(Connection& connection, std::uint16_t local_channel)
-    : connection_(connection), local_channel_(local_channel) {}
+    : connection_(connection),
+      local_channel_(local_channel),
+      next_outgoing_id_(connection.options_.first_transfer_id),
+      next_delivery_id_(connection.options_.first_delivery_id) {}
 
 Session::~Session() = default;
+
+template <class T>
+void Session::write(const T& performative) {
+  // After end, and after the connection's close, there is nothing to say.
+  if (state_ == State::begin_sent || state_ == State::mapped)
+    connection_.write(frame_type_amqp, local_channel_, performative);
+}
+
+void Session::silence() {
+  if (state_ != State::gone) state_ = State::end_sent;
+  remote_incoming_window_ = 0;
+}
 
 void Session::on_begin(const Begin& begin, std::uint16_t remote_channel) {
   remote_channel_ = remote_channel;
@@ -37,29 +60,28 @@ void Session::on_begin(const Begin& begin, std::uint16_t remote_channel) {
   remote_outgoing_window_ = begin.outgoing_window;
   remote_handle_max_ = begin.handle_max.value_or(UINT32_MAX);
   if (begin.remote_channel) {
-    if (state_ == State::begin_sent) state_ = State::mapped;
+    if (state_ != State::begin_sent) return;  // ended before it was answered; the peer's end follows
+    state_ = State::mapped;
     connection_.handler_.on_begin(*this);
-    write_backlog();
-    notify_senders();
     return;
   }
   state_ = State::mapped;
   incoming_window_ = connection_.options_.incoming_window;
-  connection_.write(frame_type_amqp, local_channel_,
-                    Begin{.remote_channel = remote_channel,
-                          .next_outgoing_id = next_outgoing_id_,
-                          .incoming_window = incoming_window_,
-                          .outgoing_window = remote_outgoing_window_,
-                          .handle_max = std::min(connection_.options_.handle_max, remote_handle_max_),
-                          .offered_capabilities = {},
-                          .desired_capabilities = {},
-                          .properties = {}});
+  write(Begin{.remote_channel = remote_channel,
+              .next_outgoing_id = next_outgoing_id_,
+              .incoming_window = incoming_window_,
+              .outgoing_window = remote_outgoing_window_,
+              .handle_max = std::min(connection_.options_.handle_max, remote_handle_max_),
+              .offered_capabilities = {},
+              .desired_capabilities = {},
+              .properties = {}});
   connection_.handler_.on_begin(*this);
 }
 
 // ---- links come and go ----
 
 Link& Session::attach(const AttachRequest& request) {
+  check(state_ != State::gone && !links_going_, "a link is attached to a session that lives");
   const std::uint32_t handle = free_local_handle();
   std::unique_ptr<Link> owned{new Link(*this, request.name, request.role)};
   Link& link = *owned;
@@ -68,6 +90,9 @@ Link& Session::attach(const AttachRequest& request) {
   link.snd_settle_mode_ = request.snd_settle_mode;
   link.rcv_settle_mode_ = request.rcv_settle_mode;
   link.max_message_size_ = request.max_message_size.value_or(0);
+  link.given_out_ = true;
+  if (request.role == Role::sender) link.delivery_count_ = connection_.options_.first_delivery_count;
+  ++unanswered_;
   links_.emplace(handle, std::move(owned));
   ++connection_.link_count_;
   send_attach(link, request);
@@ -88,7 +113,14 @@ void Session::send_attach(const Link& link, const AttachRequest& request) {
   attach.offered_capabilities = request.offered_capabilities;
   attach.desired_capabilities = request.desired_capabilities;
   attach.properties = request.properties;
-  connection_.write(frame_type_amqp, local_channel_, attach);
+  write(attach);
+}
+
+Link* Session::find_own(std::string_view name, Role role) {
+  if (unanswered_ == 0) return nullptr;
+  for (const auto& [handle, link] : links_)
+    if (!link->remote_knows_ && link->role_ == role && link->name_ == name) return link.get();
+  return nullptr;
 }
 
 void Session::on_attach(Bytes frame_body, const Attach& attach) {
@@ -116,22 +148,31 @@ void Session::on_attach(Bytes frame_body, const Attach& attach) {
     link.remote_max_message_size_ = attach.max_message_size.value_or(0);
     link.remote_handle_ = attach.handle;
     link.remote_knows_ = true;
-    if (role == Role::receiver) link.delivery_count_ = attach.initial_delivery_count.value_or(0);
+    link.delivery_count_ = role == Role::receiver ? attach.initial_delivery_count.value_or(0)
+                                                  : connection_.options_.first_delivery_count;
     by_remote_handle_[attach.handle] = &link;
   };
 
-  for (auto& [handle, own] : links_) {
-    if (own->remote_knows_ || own->role_ != role || own->name_ != attach.link_name) continue;
+  if (Link* own = find_own(attach.link_name, role)) {
     settled_by(*own);
+    --unanswered_;
     if (own->state_ != Link::State::attach_sent) return;  // detached meanwhile; the peer's detach follows
     own->state_ = Link::State::attached;
-    if (own->flow_pending_) mark_dirty();
     return connection_.handler_.on_attached(*own, attach);
   }
 
+  // Links that were refused count until the peer has detached them too, so this is a bound on memory.
+  if (connection_.link_count_ >= 2 * std::size_t{connection_.options_.links_max})
+    return connection_.fail_connection(
+        condition::resource_limit_exceeded,
+        fmt::format("{} links, refused ones included, are too many", connection_.link_count_));
+  const std::uint32_t local_handle = free_local_handle();
+  if (local_handle > remote_handle_max_)
+    return end(opt(condition::resource_limit_exceeded,
+                   fmt::format("no handle up to your handle-max {} is free", remote_handle_max_)));
   std::unique_ptr<Link> owned{new Link(*this, std::string(attach.link_name), role)};
   Link& link = *owned;
-  link.local_handle_ = free_local_handle();
+  link.local_handle_ = local_handle;
   links_.emplace(link.local_handle_, std::move(owned));
   settled_by(link);
   ++connection_.link_count_;
@@ -148,6 +189,7 @@ void Session::on_attach(Bytes frame_body, const Attach& attach) {
     return link.refuse({std::string(condition::resource_limit_exceeded),
                         fmt::format("a connection may have {} links", connection_.options_.links_max),
                         {}});
+  link.given_out_ = true;
   connection_.handler_.on_attach(link, *link.attach_view_);
 }
 
@@ -169,13 +211,12 @@ void Session::answer_attach(const Link& link, const AttachReply& reply, bool ref
   answer.offered_capabilities = reply.offered_capabilities;
   // .NET reads the properties of a link without asking whether there are any.
   answer.properties = reply.properties.bytes.empty() ? RawValue{empty_map} : reply.properties;
-  connection_.write(frame_type_amqp, local_channel_, answer);
+  write(answer);
 }
 
 void Session::send_detach(const Link& link, const std::optional<Condition>& condition, bool closed) {
   const auto error = condition ? encode_condition(*condition) : std::vector<std::uint8_t>{};
-  connection_.write(frame_type_amqp, local_channel_,
-                    Detach{.handle = link.local_handle_, .closed = closed, .error = {error}});
+  write(Detach{.handle = link.local_handle_, .closed = closed, .error = {error}});
 }
 
 void Session::on_detach(const Detach& detach) {
@@ -202,25 +243,29 @@ void Session::remove_link(Link& link) {
   if (link.state_ == Link::State::gone) return;
   forget_link(link);
   link.state_ = Link::State::gone;
-  if (link.remote_knows_) by_remote_handle_.erase(link.remote_handle_);
+  if (link.remote_knows_)
+    by_remote_handle_.erase(link.remote_handle_);
+  else
+    --unanswered_;
   auto node = links_.extract(link.local_handle_);
   connection_.dead_links_.push_back(std::move(node.mapped()));
   --connection_.link_count_;
-  connection_.handler_.on_link_gone(link);
+  if (link.given_out_) connection_.handler_.on_link_gone(link);
 }
 
 void Session::remove_all_links() {
+  links_going_ = true;
   while (!links_.empty()) remove_link(*links_.begin()->second);
+  links_going_ = false;
 }
 
 // Deliveries of a link that is going: nobody will ask for them again.
 void Session::forget_link(Link& link) {
   outgoing_.erase_if([&](const OutgoingEntry& entry) { return entry.link == &link; });
   incoming_.erase_if([&](const IncomingEntry& entry) { return entry.link == &link; });
-  std::erase_if(backlog_, [&](const Pending& pending) {
-    if (pending.writing.link == &link) backlog_bytes_ -= pending.writing.left;
-    return pending.writing.link == &link;
-  });
+  if (backlog_ && backlog_->writing.link == &link) backlog_.reset();
+  if (link.flow_pending_) std::erase(flow_links_, &link);
+  link.flow_pending_ = false;
   if (arriving_.link == &link) arriving_.link = nullptr;
   if (last_link_ == &link) {
     last_link_ = nullptr;
@@ -233,7 +278,7 @@ void Session::end(const std::optional<Condition>& condition) {
   if (state_ == State::end_sent || state_ == State::gone) return;
   flush_dispositions();
   const auto error = condition ? encode_condition(*condition) : std::vector<std::uint8_t>{};
-  connection_.write(frame_type_amqp, local_channel_, End{{error}});
+  write(End{{error}});
   state_ = State::end_sent;
   remove_all_links();
 }
@@ -245,13 +290,13 @@ void Session::on_end(const End& end) {
   if (state_ == State::gone) return;
   if (state_ != State::end_sent) {
     flush_dispositions();
-    connection_.write(frame_type_amqp, local_channel_, End{});
+    write(End{});
   }
   connection_.remove_session(*this);
 }
 
 Link* Session::find_remote(std::uint32_t handle) {
-  if (handle == last_handle_) return last_link_;
+  if (last_link_ && handle == last_handle_) return last_link_;
   const auto found = by_remote_handle_.find(handle);
   if (found == by_remote_handle_.end()) return nullptr;
   last_handle_ = handle;
@@ -271,27 +316,22 @@ void Session::on_flow(const Flow& flow) {
   if (state_ == State::end_sent) return;
   const bool was_closed = remote_incoming_window_ == 0;
   // [AMQP §2.5.6] what the peer can take, less what it had not seen when it wrote this.
-  const std::uint32_t seen = flow.next_incoming_id.value_or(1);
-  const std::uint32_t limit = seen + flow.incoming_window;
-  const auto room = static_cast<std::int32_t>(limit - next_outgoing_id_);
-  remote_incoming_window_ = room > 0 || flow.incoming_window > INT32_MAX ? limit - next_outgoing_id_ : 0;
+  const std::uint32_t seen = flow.next_incoming_id.value_or(connection_.options_.first_transfer_id);
+  remote_incoming_window_ = less_in_flight(flow.incoming_window, next_outgoing_id_ - seen);
   remote_outgoing_window_ = flow.outgoing_window;
-  if (!backlog_.empty()) write_backlog();
+  if (backlog_) write_backlog();
 
   if (flow.handle) {
     Link* link = find_remote(*flow.handle);
     if (!link)
       return end(opt(condition::unattached_handle, fmt::format("handle {} is not attached", *flow.handle)));
     if (link->state_ != Link::State::detach_sent) {
-      if (flow.echo.value_or(false)) {
-        link->flow_pending_ = true;
-        mark_dirty();
-      }
+      if (flow.echo.value_or(false)) want_flow(*link);
       if (link->role_ == Role::sender) {
         if (flow.link_credit) {
-          const std::uint32_t target = flow.delivery_count.value_or(0) + *flow.link_credit;
-          const auto credit = static_cast<std::int32_t>(target - link->delivery_count_);
-          link->credit_ = credit > 0 ? static_cast<std::uint32_t>(credit) : 0;
+          const std::uint32_t delivered =
+              flow.delivery_count.value_or(connection_.options_.first_delivery_count);
+          link->credit_ = less_in_flight(*flow.link_credit, link->delivery_count_ - delivered);
         }
         link->drain_ = flow.drain.value_or(false);
         if (link->state_ == Link::State::attached) connection_.handler_.on_credit(*link);
@@ -334,7 +374,7 @@ std::uint32_t Session::window_now() const {
 
 void Session::send_flow(Link* link, bool echo) {
   incoming_window_ = window_now();
-  overrun_ = 0;
+  if (incoming_window_ > 0) overrun_ = 0;
   flow_pending_ = false;
   Flow flow;
   if (remote_known_) flow.next_incoming_id = next_incoming_id_;
@@ -342,21 +382,28 @@ void Session::send_flow(Link* link, bool echo) {
   flow.next_outgoing_id = next_outgoing_id_;
   flow.outgoing_window = remote_outgoing_window_;
   if (link) {
-    link->flow_pending_ = false;
     flow.handle = link->local_handle_;
-    flow.delivery_count = link->delivery_count_;
+    // [AMQP §2.7.4] a receiver does not name a delivery-count before it has heard the sender's.
+    if (link->role_ == Role::sender || link->remote_knows_) flow.delivery_count = link->delivery_count_;
     flow.link_credit = link->credit_;
     if (link->role_ == Role::sender) flow.available = link->available_;
     flow.drain = link->drain_;
   }
   flow.echo = echo;
-  connection_.write(frame_type_amqp, local_channel_, flow);
+  write(flow);
 }
 
 void Session::mark_dirty() {
   if (dirty_ || state_ == State::gone) return;
   dirty_ = true;
   connection_.dirty_.push_back(this);
+}
+
+void Session::want_flow(Link& link) {
+  if (link.state_ == Link::State::detach_sent || link.state_ == Link::State::gone) return;
+  if (!link.flow_pending_) flow_links_.push_back(&link);
+  link.flow_pending_ = true;
+  mark_dirty();
 }
 
 void Session::flush() {
@@ -366,10 +413,12 @@ void Session::flush() {
     return;
   }
   flush_dispositions();
-  for (auto& [handle, link] : links_)
-    if (link->flow_pending_ &&
-        (link->state_ == Link::State::attached || link->state_ == Link::State::attach_sent))
-      send_flow(link.get(), false);
+  std::erase_if(flow_links_, [this](Link* link) {
+    if (link->state_ == Link::State::attach_received) return false;  // waits until it is answered
+    link->flow_pending_ = false;
+    send_flow(link, false);
+    return true;
+  });
   // Reopen the window when that gives the peer something worth a frame.
   const bool reopens =
       flow_pending_ && window_now() > incoming_window_ + connection_.options_.incoming_window / 4;

@@ -6,7 +6,6 @@
 // window are tolerated (pyamqp counts deliveries where the spec counts frames), up to twice the bound.
 #pragma once
 
-#include <list>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -37,10 +36,10 @@ class Session {
   [[nodiscard]] std::size_t link_count() const { return links_.size(); }
   [[nodiscard]] std::size_t unsettled_incoming() const { return incoming_.size(); }
   [[nodiscard]] std::size_t unsettled_outgoing() const { return outgoing_.size(); }
-  // Bytes of messages handed to send() that wait for the peer's window.
-  [[nodiscard]] std::size_t backlog_bytes() const { return backlog_bytes_; }
+  // Bytes of the message that waits for the peer's window to open again; there is at most one.
+  [[nodiscard]] std::size_t backlog_bytes() const { return backlog_ ? backlog_->writing.left : 0; }
 
-  // Starts a link of our own; on_attached() or on_link_gone() follows.
+  // Starts a link of our own; on_attached() or on_link_gone() follows. The session is begun and not ended.
   Link& attach(const AttachRequest& request);
   void end(const std::optional<Condition>& condition = std::nullopt);
 
@@ -62,6 +61,7 @@ class Session {
     std::uint32_t message_format = 0;
     bool settled = false;
     bool started = false;
+    bool aborted = false;  // what is left is only to say so
     Bytes tag;
     RawValue state;
     const Payload* payload = nullptr;
@@ -69,7 +69,7 @@ class Session {
     std::size_t offset = 0;  // payload->slice(slice).bytes()[offset]
     std::size_t left = 0;
   };
-  // A message, or the rest of one, that waits for the peer's window; owns what `writing` looks at.
+  // The rest of a message that waits for the peer's window; owns what `writing` looks at.
   struct Pending {
     Pending(const Writing& from, Payload body);
     Pending(const Pending&) = delete;
@@ -107,6 +107,10 @@ class Session {
   void on_end(const End& end);
 
   void answer_attach(const Link& link, const AttachReply& reply, bool refused);
+  template <class T>
+  void write(const T& performative);
+  // The connection is over: from now on nothing is written and nothing more is heard.
+  void silence();
   void send_attach(const Link& link, const AttachRequest& request);
   void send_detach(const Link& link, const std::optional<Condition>& condition, bool closed);
   void send_flow(Link* link, bool echo);
@@ -122,9 +126,11 @@ class Session {
   void remove_link(Link& link);
   void remove_all_links();
   Link* find_remote(std::uint32_t handle);
+  Link* find_own(std::string_view name, Role role);
   std::uint32_t free_local_handle() const;
   void notify_senders();
   void mark_dirty();
+  void want_flow(Link& link);
   void flush();
   void flush_dispositions();
   [[nodiscard]] std::uint32_t window_now() const;
@@ -137,9 +143,10 @@ class Session {
   bool flow_pending_ = false;
   bool echo_pending_ = false;
   bool remote_known_ = false;
+  bool links_going_ = false;
 
-  std::uint32_t next_outgoing_id_ = 1;
-  std::uint32_t next_delivery_id_ = 0;
+  std::uint32_t next_outgoing_id_;
+  std::uint32_t next_delivery_id_;
   std::uint32_t remote_incoming_window_ = 0;
   std::uint32_t remote_outgoing_window_ = 0;
   std::uint32_t remote_handle_max_ = UINT32_MAX;
@@ -158,8 +165,9 @@ class Session {
 
   DeliveryTable<OutgoingEntry> outgoing_;
   DeliveryTable<IncomingEntry> incoming_;
-  std::list<Pending> backlog_;
-  std::size_t backlog_bytes_ = 0;
+  std::unique_ptr<Pending> backlog_;
+  std::vector<Link*> flow_links_;  // those with flow_pending_
+  std::size_t unanswered_ = 0;     // links of our own that the peer has not attached yet
   std::vector<PendingDisposition> dispositions_;
 };
 

@@ -41,20 +41,24 @@ void Session::on_transfer(const Transfer& transfer, Bytes payload, std::size_t t
                          {}});
   const bool first = !link->partial_;
   if (first && transfer.delivery_id) {
-    // [AMQP §2.6.12] ids are a sequence over all links of the session.
-    if (incoming_delivery_known_ && *transfer.delivery_id != next_incoming_delivery_) {
-      // A link that was detached under its sender leaves the rest of a delivery behind; that repeats the id.
-      const bool repeats = *transfer.delivery_id + 1 == next_incoming_delivery_;
-      if (!repeats || link->state_ != Link::State::detach_sent)
-        return end(Condition{std::string(condition::invalid_field),
-                             fmt::format("delivery-id {} is out of sequence, expected {}",
-                                         *transfer.delivery_id, next_incoming_delivery_),
-                             {}});
+    // [AMQP §2.6.12] ids are a sequence over all links of the session. A link that was detached under its
+    // sender may still bring the rest of a delivery that began earlier; that repeats an id.
+    const bool expected = !incoming_delivery_known_ || *transfer.delivery_id == next_incoming_delivery_;
+    if (!expected && link->state_ != Link::State::detach_sent)
+      return end(Condition{std::string(condition::invalid_field),
+                           fmt::format("delivery-id {} is out of sequence, expected {}",
+                                       *transfer.delivery_id, next_incoming_delivery_),
+                           {}});
+    if (expected) {
+      incoming_delivery_known_ = true;
+      next_incoming_delivery_ = *transfer.delivery_id + 1;
     }
-    incoming_delivery_known_ = true;
-    next_incoming_delivery_ = *transfer.delivery_id + 1;
   }
   if (link->state_ == Link::State::detach_sent) return;
+  if (link->state_ == Link::State::attach_received)
+    return link->refuse({std::string(condition::transfer_limit_exceeded),
+                         "a transfer came before the attach was answered, without credit",
+                         {}});
   if (link->role_ != Role::receiver)
     return link->detach(
         Condition{std::string(condition::not_allowed), "the peer is the receiver of this link", {}});
@@ -108,7 +112,11 @@ void Session::on_transfer(const Transfer& transfer, Bytes payload, std::size_t t
     partial.too_large = true;
     partial.payload.clear();
   }
-  if (!partial.too_large) partial.payload.append(payload, more || to_come > 0);
+  if (!partial.too_large) {
+    // Only one frame at a time can be half arrived, so this promises a peer no more than one frame.
+    if (to_come > 0) partial.payload.reserve(payload.size() + to_come);
+    partial.payload.append(payload, more || to_come > 0);
+  }
   if (to_come == 0 && !more) finish_delivery(*link);
 }
 
@@ -151,7 +159,8 @@ void Session::finish_delivery(Link& link) {
 // ---- out ----
 
 std::uint32_t Session::send(Link& link, const Outgoing& outgoing, Payload payload) {
-  check(link.role_ == Role::sender && link.credit_ > 0, "a sender has credit");
+  check(link.sendable(), "send() needs credit, window and no message that waits");
+  check(outgoing.tag.size() <= delivery_tag_max, "a delivery tag has at most 32 bytes");
   --link.credit_;
   ++link.delivery_count_;
   const std::uint32_t id = next_delivery_id_++;
@@ -165,9 +174,7 @@ std::uint32_t Session::send(Link& link, const Outgoing& outgoing, Payload payloa
   message.state = outgoing.state;
   message.payload = &payload;
   message.left = payload.size();
-  if (backlog_.empty() && write_frames(message)) return id;
-  backlog_bytes_ += message.left;
-  backlog_.emplace_back(message, std::move(payload));
+  if (!write_frames(message)) backlog_ = std::make_unique<Pending>(message, std::move(payload));
   return id;
 }
 
@@ -198,6 +205,7 @@ bool Session::write_frames(Writing& message) {
     std::uint8_t* at = output.reserve(frame_header_bytes + bound_of_composite(transfer));
     std::uint8_t* end = put_composite(at + frame_header_bytes, transfer);
     const auto head = static_cast<std::size_t>(end - at);
+    check(head < connection_.send_frame_max_, "a transfer's fields fit the smallest frame");
     const std::size_t room = connection_.send_frame_max_ - head;
     if (message.left > room) {  // the length stays: true and false take a byte each
       transfer.more = true;
@@ -227,39 +235,33 @@ bool Session::write_frames(Writing& message) {
 }
 
 void Session::write_backlog() {
-  while (!backlog_.empty() && remote_incoming_window_ > 0) {
-    Writing& front = backlog_.front().writing;
-    const std::size_t before = front.left;
-    const bool whole = write_frames(front);
-    backlog_bytes_ -= before - front.left;
-    if (!whole) return;
-    backlog_.pop_front();
+  if (remote_incoming_window_ == 0) return;
+  Writing& message = backlog_->writing;
+  if (message.aborted) {
+    // [AMQP §2.7.5] an aborted delivery is settled, whatever the flag says.
+    Transfer transfer;
+    transfer.handle = message.link->local_handle_;
+    transfer.settled = true;
+    transfer.more = false;
+    transfer.aborted = true;
+    connection_.write(frame_type_amqp, local_channel_, transfer);
+    ++next_outgoing_id_;
+    --remote_incoming_window_;
+  } else if (!write_frames(message)) {
+    return;
   }
+  backlog_.reset();
 }
 
 bool Session::abort(Link& link, std::uint32_t delivery_id) {
-  const auto pending = std::ranges::find_if(backlog_, [&](const Pending& p) {
-    return p.writing.link == &link && p.writing.delivery_id == delivery_id;
-  });
-  if (pending == backlog_.end()) return false;
-  // Frames of a delivery whose id was given out must be seen by the peer, or the next id is a gap to it;
-  // so one that was not started is announced and taken back in the same frame.
-  Transfer transfer;
-  transfer.handle = link.local_handle_;
-  transfer.aborted = true;
-  transfer.more = false;
-  transfer.settled = true;
-  if (!pending->writing.started) {
-    transfer.delivery_id = delivery_id;
-    transfer.delivery_tag = Bytes{pending->tag};
-    transfer.message_format = pending->writing.message_format;
-  }
-  connection_.write(frame_type_amqp, local_channel_, transfer);
-  ++next_outgoing_id_;
-  if (remote_incoming_window_ > 0) --remote_incoming_window_;
+  if (!backlog_ || backlog_->writing.link != &link || backlog_->writing.delivery_id != delivery_id ||
+      backlog_->writing.aborted)
+    return false;
+  // The window is closed, or nothing would wait: also an abort is a transfer that needs room in it.
+  backlog_->writing.aborted = true;
+  backlog_->writing.left = 0;
+  backlog_->payload.clear();
   outgoing_.erase(delivery_id);
-  backlog_bytes_ -= pending->writing.left;
-  backlog_.erase(pending);
   return true;
 }
 
@@ -270,6 +272,7 @@ void Session::on_disposition(const Disposition& disposition) {
   const StateView state = view_state(disposition.state);
   const bool settled = disposition.settled.value_or(false);
   const std::uint32_t last = disposition.last.value_or(disposition.first);
+  const bool was_full = outgoing_.size() >= connection_.options_.unsettled_max;
   const auto tell = [&](std::uint32_t id, Link* link, std::uint64_t context) {
     connection_.handler_.on_disposition(*link,
                                         {.id = id, .context = context, .state = state, .settled = settled});
@@ -279,6 +282,7 @@ void Session::on_disposition(const Disposition& disposition) {
     outgoing_.for_range(disposition.first, last, [&](std::uint32_t id, const OutgoingEntry& entry) {
       return tell(id, entry.link, entry.context);
     });
+    if (was_full) notify_senders();
   } else {
     incoming_.for_range(disposition.first, last, [&](std::uint32_t id, const IncomingEntry& entry) {
       return tell(id, entry.link, 0);
@@ -290,11 +294,13 @@ bool Session::disposition(Link& link, std::uint32_t id, const amqp::State& state
   if (state_ != State::mapped) return false;
   const bool receiver = link.role_ == Role::receiver;
   if (receiver) {
-    if (!incoming_.find(id)) return false;
+    const IncomingEntry* entry = incoming_.find(id);
+    if (!entry || entry->link != &link) return false;
     if (settled) incoming_.erase(id);
     if (incoming_window_ < connection_.options_.incoming_window / 2) flow_pending_ = true;
   } else {
-    if (!outgoing_.find(id)) return false;
+    const OutgoingEntry* entry = outgoing_.find(id);
+    if (!entry || entry->link != &link) return false;
     if (settled) outgoing_.erase(id);
   }
   mark_dirty();
@@ -311,8 +317,9 @@ bool Session::disposition(Link& link, std::uint32_t id, const amqp::State& state
 
 void Session::flush_dispositions() {
   if (dispositions_.empty()) return;
-  if (dispositions_.size() > 1) {
-    // Settlements that finished out of order still make ranges: order among deliveries has no meaning.
+  if (dispositions_.size() > 1 && std::ranges::all_of(dispositions_, &PendingDisposition::settled)) {
+    // Settlements that finished out of order still make ranges: a delivery is settled once, and order
+    // among deliveries has no meaning.
     const std::uint32_t base = dispositions_.front().first;
     std::ranges::stable_sort(dispositions_, [base](const PendingDisposition& a, const PendingDisposition& b) {
       if (a.role != b.role) return a.role < b.role;
