@@ -84,7 +84,10 @@ ClientConnection::ClientConnection(const ConnectionSettings& settings, ClientInf
       random_(random),
       observer_(observer),
       grants_(std::make_unique<auth::ConnectionGrants>()),
-      cbs_([this](const Request& request) { return serve_cbs(request, validator_, *grants_, observer_); }),
+      cbs_([this](const Request& request) {
+        wants_tick_ = true;  // a token brings its end with it
+        return serve_cbs(request, validator_, *grants_, observer_);
+      }),
       namespace_management_(not_implemented),
       engine_(engine_options(settings, info_, sasl, random), *this) {}
 
@@ -127,6 +130,7 @@ void ClientConnection::grant_base(const auth::SaslDecision& decision) {
 }
 
 void ClientConnection::on_open(amqp::Connection&, const amqp::Open& open) {
+  wants_tick_ = true;
   if (mechanism_.empty()) grant_base(sasl_.decide_without_sasl());
   observer_.opened(open.container_id, open.hostname.value_or(""));
   if (info_.over_limit)
@@ -134,8 +138,11 @@ void ClientConnection::on_open(amqp::Connection&, const amqp::Open& open) {
 }
 
 Result<void> ClientConnection::authorize(const LinkEnd::Claim& claim) const {
-  const auto until = claim.right ? grants_->allowed(claim.path, *claim.right, now_.wall)
-                                 : grants_->allowed_any(claim.path, now_.wall);
+  const auto until = [&] {
+    if (!claim.path) return grants_->allowed_somewhere(auth::Rights::all(), now_.wall);
+    if (!claim.right) return grants_->allowed_any(*claim.path, now_.wall);
+    return grants_->allowed(*claim.path, *claim.right, now_.wall);
+  }();
   if (!until) return fail(until.error());
   return {};
 }
@@ -165,18 +172,18 @@ Result<void> ClientConnection::attach_to_node(amqp::Link& link, const amqp::Atta
     cbs_.attach(link, std::nullopt);
     return {};
   }
-  const bool management = address->node == Address::Node::management;
-  // Clients put a token for the management node itself or for its entity: both cover this path.
-  LinkEnd::Claim claim{management ? address->path + "/$management" : address->path, std::nullopt};
-  if (!management)
+  LinkEnd::Claim claim;
+  if (address->node == Address::Node::management) {
+    // Clients put a token for the management node itself or for its entity: both cover this path. The
+    // namespace's own node asks for any valid token; each operation then has its right.
+    if (!address->path.empty()) claim.path = address->path + "/$management";
+  } else {
+    claim.path = address->path;
     claim.right = link.role() == amqp::Role::receiver ? auth::Right::send : auth::Right::listen;
-  // The namespace's own management asks for any valid token, then each operation for its right.
-  const auto allowed = management && address->path.empty() && grants_->has_any_valid(now_.wall)
-                           ? Result<void>{}
-                           : authorize(claim);
-  if (!allowed) return fail(allowed.error());
-  if (management && address->path.empty()) {
-    namespace_management_.attach(link, std::nullopt);
+  }
+  if (const auto allowed = authorize(claim); !allowed) return fail(allowed.error());
+  if (!claim.path) {
+    namespace_management_.attach(link, std::move(claim));
     return {};
   }
   return fail(entity_not_found(address->path));
@@ -189,6 +196,7 @@ void ClientConnection::on_detach(amqp::Link& link, bool, const amqp::Condition* 
 void ClientConnection::on_link_gone(amqp::Link& link) {
   if (LinkEnd* end = end_of(link)) end->on_gone(link);
   links_.erase(&link);
+  wants_tick_ = true;
   last_link_gone_ = now_.tick;
 }
 
@@ -210,6 +218,7 @@ void ClientConnection::on_disposition(amqp::Link& link, const amqp::DispositionO
 
 std::optional<Tick> ClientConnection::tick(Now now) {
   now_ = now;
+  wants_tick_ = false;
   had_token_ = had_token_ || grants_->has_any_valid(now.wall);
   std::optional<Tick> next;
   const auto at = [&](Tick when) { next = next ? std::min(*next, when) : when; };
@@ -283,9 +292,14 @@ void ClientConnection::close(const Error& why, Now now) {
   close_with(why.code, why.detail);
 }
 
+void ClientConnection::lost(Now now) {
+  now_ = now;
+  engine_.lost();
+}
+
 void ClientConnection::close_with(Errc code, std::string detail) {
   const amqp::Condition condition = tracked({code, std::move(detail)});
-  observer_.closed(condition.name, condition.description);
+  wants_tick_ = true;
   engine_.close(condition);
 }
 

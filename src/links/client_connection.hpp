@@ -55,11 +55,16 @@ class ClientConnection final : private amqp::Handler {
   std::size_t gather(std::span<iovec> out) { return engine_.gather(out); }
   void wrote(std::size_t bytes, Now now) { engine_.wrote(bytes, now.tick); }
   [[nodiscard]] bool has_output() const { return engine_.has_output(); }
+  [[nodiscard]] std::size_t output_bytes() const { return engine_.output_bytes(); }
   [[nodiscard]] bool finished() const { return engine_.finished(); }
   // Says goodbye; finished() follows the client's answer, or a time-out.
   void close(const Error& why, Now now);
+  // The socket is gone: every link hears so.
+  void lost(Now now);
   // Does what is due and returns when to call again.
   std::optional<Tick> tick(Now now);
+  // Whether something happened since the last tick() that may have made the next one due earlier.
+  [[nodiscard]] bool wants_tick() const { return wants_tick_; }
 
  private:
   amqp::SaslStep on_sasl_init(const amqp::SaslInit& init) override;
@@ -100,6 +105,7 @@ class ClientConnection final : private amqp::Handler {
   std::map<amqp::Link*, Tick> links_;
   bool had_link_ = false;
   bool had_token_ = false;  // some right was shown once; what ends later ends its links, not the connection
+  bool wants_tick_ = true;
   Tick started_{};
   Tick last_link_gone_{};
   // Last, so that it goes first: its links call back here.

@@ -21,10 +21,10 @@ struct Now {
 
 class LinkEnd : public amqp::LinkAttachment {
  public:
-  // The right that keeps this link open; nothing for $cbs, which is open to all.
+  // What keeps this link open; nothing for $cbs, which is open to all.
   struct Claim {
-    std::string path;
-    std::optional<auth::Right> right;  // nothing: any right on the path will do
+    std::optional<std::string> path;   // nothing: a right anywhere will do
+    std::optional<auth::Right> right;  // nothing: any right will do
   };
   explicit LinkEnd(std::optional<Claim> claim) : claim_(std::move(claim)) {}
 

@@ -15,11 +15,13 @@
 #include "auth/access_rules.hpp"
 #include "auth/jwt.hpp"
 #include "auth/sasl.hpp"
+#include "base/result.hpp"
 
 namespace omnibus::node {
 
 struct TlsSettings {
-  std::string certificate_file;    // with key_file: our own certificate instead of the local CA's
+  // The names of files are complete: relative ones begin at the folder of the configuration file.
+  std::string certificate_file;  // with key_file: our own certificate instead of the local CA's
   std::string key_file;
   std::string client_ca_file;      // asks clients for a certificate
   std::vector<std::string> names;  // further names in the local certificate
@@ -27,7 +29,7 @@ struct TlsSettings {
 
 struct NamespaceSettings {
   std::string name = "sbemulatorns";
-  std::vector<std::string> host_names;
+  std::vector<std::string> host_names;  // lower case
   std::vector<auth::RuleDocument> rules;
 };
 
@@ -50,24 +52,34 @@ struct Config {
   TlsSettings tls;
   std::vector<auth::CertificateRights> client_certificates;
   std::vector<auth::JwtIssuerSettings> jwt_issuers;
-  std::vector<NamespaceSettings> namespaces;
+  std::vector<NamespaceSettings> namespaces;  // at most one for now; empty: one with the defaults
 };
 
 struct Finding {
   enum class Severity { warning, error } severity;
-  std::size_t line = 0;
-  std::string key;   // "Omnibus.Quotas.Connections"
-  std::string text;  // what is wrong and what is expected
+  std::size_t line = 0;  // 0: the file as a whole
+  std::string key{};     // "Omnibus.Quotas.Connections"; empty: the file as a whole
+  std::string text{};    // what is wrong and what is expected
 };
 // "line 12: Omnibus.Quotas.Connections: expected an integer of at least 0"
 [[nodiscard]] std::string to_text(const Finding& finding);
 
 struct ConfigReading {
-  std::optional<Config> config;  // nothing when there is an error among the findings
-  std::vector<Finding> findings;
+  std::optional<Config> config;   // nothing when there is an error among the findings
+  std::vector<Finding> findings;  // by line; past a hundred they are counted in one last finding
 };
 
 // `folder` is where relative file names of the file start (JWKS and certificates).
 [[nodiscard]] ConfigReading read_config(std::string_view text, const std::string& folder);
+// The same for a file; its folder is where relative names start. `io` when it cannot be read.
+[[nodiscard]] Result<ConfigReading> read_config_file(const std::string& path);
+
+// What the reader knows, object by object, to compare with docs/config.schema.json.
+struct KnownObject {
+  std::string name;
+  bool closed = false;  // an unknown key is an error, not a warning
+  std::vector<std::string> keys;
+};
+[[nodiscard]] std::vector<KnownObject> known_objects();
 
 }  // namespace omnibus::node

@@ -1,0 +1,186 @@
+// The tools that every object of the configuration file is read with. Private to the config files.
+//
+// An object is a table of known keys, each with the small function that reads it; read_object() walks the
+// file's members in their order and says what it finds besides. To add a key, add a row (and one in
+// docs/config.schema.json; a test compares the two).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "auth/rights.hpp"
+#include "node/config.hpp"
+#include "node/config_json.hpp"
+
+namespace omnibus::node {
+
+inline constexpr std::size_t findings_max = 100;
+
+// All that is found during one reading. Past findings_max they are only counted.
+class Findings {
+ public:
+  void add(Finding finding);
+  [[nodiscard]] bool is_full() const { return found_.size() >= findings_max; }
+  [[nodiscard]] std::size_t errors() const { return errors_; }
+  // In the order of the lines, and how many were left out.
+  [[nodiscard]] std::vector<Finding> take();
+
+ private:
+  std::vector<Finding> found_;  // by line
+  std::size_t errors_ = 0;
+  std::size_t left_out_ = 0;
+};
+
+struct Reading {
+  Findings findings;
+  std::string folder;
+};
+
+// A value of the file and the way to it. Lives on the stack of the functions that read it: a child refers to
+// its parent.
+class Place {
+ public:
+  Place(Reading& reading, const JsonValue& root) : reading_(reading), value_(root) {}
+  [[nodiscard]] Place child(std::string_view key, const JsonValue& value) const {
+    return Place(this, key, 0, value);
+  }
+  [[nodiscard]] Place child(std::size_t index, const JsonValue& value) const {
+    return Place(this, {}, index, value);
+  }
+
+  [[nodiscard]] const JsonValue& value() const { return value_; }
+  [[nodiscard]] Reading& reading() const { return reading_; }
+  // "UserConfig.Namespaces[0].Name"; empty for the file itself.
+  [[nodiscard]] std::string path() const;
+
+  // Texts never quote a value: it may be a secret in the wrong place.
+  void error(std::string text) const { add(Finding::Severity::error, value_.line, path(), std::move(text)); }
+  void warn(std::string text) const { add(Finding::Severity::warning, value_.line, path(), std::move(text)); }
+  // About a key of this object.
+  void at_key(Finding::Severity severity, const JsonMember& member, std::string text) const;
+
+ private:
+  Place(const Place* parent, std::string_view key, std::size_t index, const JsonValue& value)
+      : reading_(parent->reading_), value_(value), parent_(parent), key_(key), index_(index) {}
+  void add(Finding::Severity severity, std::size_t line, std::string path, std::string text) const;
+
+  Reading& reading_;
+  const JsonValue& value_;
+  const Place* parent_ = nullptr;
+  std::string_view key_{};  // empty: an item of an array
+  std::size_t index_ = 0;
+};
+
+enum class Letters : std::uint8_t { any_case, exact };
+// What a key is that no row knows: a slip the emulator would pass over too, or a mistake.
+enum class Unknown : std::uint8_t { warning, error };
+
+template <class T>
+struct Key {
+  std::string_view name;
+  void (*read)(const Place& at, T& into);
+  Letters letters = Letters::exact;
+};
+
+template <class T>
+struct ObjectKeys {
+  std::string_view name;  // of the definition in the schema
+  Unknown unknown;
+  std::span<const Key<T>> keys;
+};
+
+template <class T>
+[[nodiscard]] KnownObject describe(const ObjectKeys<T>& object) {
+  KnownObject result{
+      .name = std::string(object.name), .closed = object.unknown == Unknown::error, .keys = {}};
+  for (const auto& key : object.keys) result.keys.emplace_back(key.name);
+  return result;
+}
+
+// The members of an object that were read, for rules about several keys.
+class Members {
+ public:
+  void add(std::string_view key, const JsonMember& member) { found_.emplace_back(key, &member); }
+  [[nodiscard]] const JsonMember* find(std::string_view key) const;
+  [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
+
+ private:
+  std::vector<std::pair<std::string_view, const JsonMember*>> found_;
+};
+
+struct KeyName {
+  std::string_view name;
+  Letters letters;
+};
+// The row a member belongs to. Nothing when it has none or is there a second time, which is then a finding.
+[[nodiscard]] std::optional<std::size_t> find_row(const Place& object, const JsonMember& member,
+                                                  std::span<const KeyName> names, Unknown unknown,
+                                                  const Members& before);
+[[nodiscard]] bool is_object(const Place& at);  // when not, that is a finding
+
+template <class T>
+Members read_object(const Place& at, const ObjectKeys<T>& object, T& into) {
+  Members members;
+  if (!is_object(at)) return members;
+  std::vector<KeyName> names;
+  for (const auto& key : object.keys) names.push_back({key.name, key.letters});
+  for (const auto& member : *at.value().if_object()) {
+    const auto row = find_row(at, member, names, object.unknown, members);
+    if (!row) continue;
+    const auto& key = object.keys[*row];
+    members.add(key.name, member);
+    key.read(at.child(key.name, member.value), into);
+  }
+  return members;
+}
+
+// An array of at most `items_max`, each given to `read`.
+template <class Read>
+void read_array(const Place& at, std::size_t items_max, const Read& read) {
+  const auto* items = at.value().if_array();
+  if (items == nullptr) return at.error("expected an array");
+  if (items->size() > items_max) return at.error("expected an array of at most " + std::to_string(items_max));
+  for (std::size_t i = 0; i < items->size(); ++i) read(at.child(i, (*items)[i]));
+}
+
+inline constexpr std::int64_t no_maximum = std::numeric_limits<std::int32_t>::max();
+[[nodiscard]] std::optional<std::int64_t> read_integer(const Place& at, std::int64_t min, std::int64_t max);
+void read_count(const Place& at, std::int64_t min, std::int64_t max, std::uint32_t& into);
+void read_seconds(const Place& at, std::int64_t min, std::int64_t max, std::chrono::seconds& into);
+void read_bool(const Place& at, bool& into);
+// A text of `bytes_min` to `bytes_max` bytes without control characters.
+void read_text(const Place& at, std::size_t bytes_min, std::size_t bytes_max, std::string& into);
+// The index of the one that is written there, ignoring letter case only with `letters` any_case.
+[[nodiscard]] std::optional<std::size_t> read_choice(const Place& at,
+                                                     std::span<const std::string_view> choices,
+                                                     Letters letters);
+// "Send", "Listen", "Manage" in any letter case, at least one; a right named twice counts once.
+void read_rights(const Place& at, std::vector<auth::Right>& into);
+
+// The name of a file, from the configuration's folder on.
+[[nodiscard]] std::optional<std::string> read_file_name(const Place& at);
+// A plain file of at most `bytes_max` bytes, named by the text at this place.
+[[nodiscard]] std::optional<std::string> read_named_file(const Place& at, std::size_t bytes_max);
+
+// One error for each name that occurs twice in an object, anywhere below.
+void find_twins(const Place& at);
+
+// The name most like `written`, or nothing when none is near.
+[[nodiscard]] std::optional<std::string_view> nearest_name(std::string_view written,
+                                                           std::span<const KeyName> names);
+
+// Reads the object `Omnibus`, and the tables that takes.
+void read_omnibus(const Place& at, Config& into);
+[[nodiscard]] std::vector<KnownObject> omnibus_objects();
+// Reads the object `UserConfig`, and the tables that takes.
+void read_user_config(const Place& at, Config& into);
+[[nodiscard]] std::vector<KnownObject> user_config_objects();
+
+}  // namespace omnibus::node

@@ -1,0 +1,110 @@
+// The schema and the guide say what the reader does: each key, each limit, each example.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "node/config.hpp"
+#include "node/config_json.hpp"
+
+namespace omnibus::node {
+namespace {
+
+std::string doc(const std::string& name) {
+  std::ifstream file(std::filesystem::path(OMNIBUS_DOCS) / name, std::ios::binary);
+  EXPECT_TRUE(file.good()) << name;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> names_in(const JsonValue* object) {
+  std::vector<std::string> result;
+  if (object != nullptr && object->if_object() != nullptr)
+    for (const auto& member : *object->if_object()) result.push_back(member.name);
+  return result;
+}
+
+class Schema : public testing::Test {
+ protected:
+  JsonValue schema = parse_located_json(doc("config.schema.json")).value();
+  const JsonValue* definitions = schema.find("$defs");
+};
+
+TEST_F(Schema, HasExactlyTheKeysThatTheReaderKnows) {
+  ASSERT_NE(definitions, nullptr);
+  std::vector<std::string> objects;
+  for (const auto& known : known_objects()) {
+    objects.push_back(known.name);
+    const auto* definition = definitions->find(known.name);
+    ASSERT_NE(definition, nullptr) << known.name;
+    EXPECT_THAT(names_in(definition->find("properties")), testing::UnorderedElementsAreArray(known.keys))
+        << known.name;
+    const auto* additional = definition->find("additionalProperties");
+    EXPECT_EQ(known.closed, additional != nullptr && std::get<bool>(additional->value) == false)
+        << known.name;
+  }
+  std::vector<std::string> defined;
+  for (const auto& member : *definitions->if_object())
+    if (member.value.find("properties") != nullptr) defined.push_back(member.name);
+  EXPECT_THAT(defined, testing::UnorderedElementsAreArray(objects));
+}
+
+// Each integer is tried at both ends of what the schema allows, and one past them.
+TEST_F(Schema, LimitsAreThoseOfTheReader) {
+  const auto try_all = [&](const char* object, const std::string& before, const std::string& after) {
+    int tried = 0;
+    for (const auto& [name, line, property] : *definitions->find(object)->find("properties")->if_object()) {
+      const auto* type = property.find("type");
+      if (type == nullptr || *type->if_text() != "integer") continue;
+      ++tried;
+      const auto min = std::get<std::int64_t>(property.find("minimum")->value);
+      const auto max = std::get<std::int64_t>(property.find("maximum")->value);
+      const auto reads = [&](std::int64_t value) {
+        return read_config(fmt::format("{}\"{}\": {}{}", before, name, value, after), "").config.has_value();
+      };
+      EXPECT_TRUE(reads(min)) << name;
+      EXPECT_TRUE(reads(max)) << name;
+      EXPECT_FALSE(reads(min - 1)) << name;
+      EXPECT_FALSE(reads(max + 1)) << name;
+    }
+    return tried;
+  };
+  EXPECT_EQ(try_all("Omnibus", R"({"Omnibus": {)", "}}"), 11);
+  EXPECT_EQ(try_all("Quotas", R"({"Omnibus": {"Quotas": {)", "}}}"), 7);
+  EXPECT_EQ(try_all("JwtIssuer",
+                    R"({"Omnibus": {"JwtIssuers": [ {"Issuer": "i",
+                       "Hs256Secret": "a shared secret of enough bytes, 40 of it", )",
+                    "}]}}"),
+            1);
+}
+
+TEST_F(Schema, ExamplesOfTheGuideAreRead) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "omnibus_config_examples";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "issuer.jwks") << R"({"keys": [{"kty": "EC", "crv": "P-256",
+      "x": "wph0ad0DmGnXW4HfvmE0pI8wmoCc_0joXdMDIe2od3M", "y": "VcCaa_yVms4PLVNo3-GQqYl4S6a9-YGroH652z5H4xg"}]})";
+  for (const auto* name : {"server.pem", "server.key", "clients.pem"}) std::ofstream(folder / name) << "PEM";
+  int examples = 0;
+  for (const auto* page : {"guide/configuration.md", "guide/authentication.md"}) {
+    const std::string text = doc(page);
+    const std::string_view fence = "```json\n";
+    for (auto begin = text.find(fence); begin != std::string::npos; begin = text.find(fence, begin)) {
+      begin += fence.size();
+      const auto example = text.substr(begin, text.find("```", begin) - begin);
+      const auto reading = read_config(example, folder.string());
+      EXPECT_TRUE(reading.config) << page << ":\n" << example;
+      for (const auto& finding : reading.findings) ADD_FAILURE() << page << ": " << to_text(finding);
+      ++examples;
+    }
+  }
+  EXPECT_GE(examples, 4);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace omnibus::node

@@ -1,0 +1,152 @@
+// `UserConfig`: what the official emulators read, and our keys among theirs. [HTTP 16.1, 16.2]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "auth/access_rules.hpp"
+#include "auth/faults.hpp"
+#include "base/text.hpp"
+#include "node/config_reader.hpp"
+
+namespace omnibus::node {
+namespace {
+
+constexpr std::size_t host_name_bytes_max = 253;
+constexpr std::size_t host_names_max = 64;
+constexpr std::size_t namespace_name_bytes_max = 260;
+
+template <class T>
+void not_supported_yet(const Place& at, T&) {
+  const auto* items = at.value().if_array();
+  if (items == nullptr) return at.error("expected an array");
+  if (!items->empty()) at.warn("entities are not supported yet and were ignored");
+}
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+         c == '_';
+}
+
+void read_plain_name(const Place& at, std::size_t bytes_max, std::string& into) {
+  std::string name;
+  read_text(at, 1, bytes_max, name);
+  if (!std::ranges::all_of(name, is_name_character))
+    return at.error("expected letters, digits, '.', '-' and '_' only");
+  if (!name.empty()) into = std::move(name);
+}
+
+// AuthorizationRules
+
+using auth::RuleDocument;
+
+constexpr std::array<Key<RuleDocument>, 4> rule_keys = {{
+    {"KeyName",
+     [](const Place& at, RuleDocument& rule) { read_text(at, 1, auth::rule_name_bytes_max, rule.key_name); },
+     Letters::any_case},
+    {"PrimaryKey",
+     [](const Place& at, RuleDocument& rule) {
+       read_text(at, 0, auth::key_bytes_max, rule.primary_key.emplace());
+     },
+     Letters::any_case},
+    {"SecondaryKey",
+     [](const Place& at, RuleDocument& rule) {
+       read_text(at, 0, auth::key_bytes_max, rule.secondary_key.emplace());
+     },
+     Letters::any_case},
+    {"Rights", [](const Place& at, RuleDocument& rule) { read_rights(at, rule.rights); }, Letters::any_case},
+}};
+constexpr ObjectKeys<RuleDocument> rule_object{"AuthorizationRule", Unknown::warning, rule_keys};
+
+void read_rule(const Place& at, std::vector<RuleDocument>& into) {
+  const auto errors_before = at.reading().findings.errors();
+  RuleDocument rule;
+  const auto members = read_object(at, rule_object, rule);
+  for (const auto* needed : {"KeyName", "Rights"})
+    if (at.value().if_object() != nullptr && !members.has(needed))
+      at.error(fmt::format("'{}' is missing", needed));
+  if (at.reading().findings.errors() != errors_before) return;
+
+  // Tried here for the sake of the line; the broker makes its own when it starts.
+  if (const auto made = auth::make_rule(rule, Instant{}); !made) return at.error(made.error().detail);
+  const bool twice = std::ranges::any_of(
+      into, [&](const RuleDocument& other) { return equals_ignoring_case(other.key_name, rule.key_name); });
+  if (twice) return at.error(fmt::format("rule '{}' is there twice", auth::shown(rule.key_name)));
+  if (rule.primary_key.value_or("").empty() && rule.secondary_key.value_or("").empty())
+    at.warn("neither 'PrimaryKey' nor 'SecondaryKey': the keys are generated, so no client can know them");
+  into.push_back(std::move(rule));
+}
+
+// Namespaces
+
+void read_host_name(const Place& at, std::vector<std::string>& into) {
+  std::string name;
+  read_plain_name(at, host_name_bytes_max, name);
+  if (name.empty()) return;
+  name = ascii_lower(name);
+  if (std::ranges::find(into, name) != into.end()) return at.error("the host name is there twice");
+  into.push_back(std::move(name));
+}
+
+constexpr std::array<Key<NamespaceSettings>, 7> namespace_keys = {{
+    {"Name",
+     [](const Place& at, NamespaceSettings& space) {
+       read_plain_name(at, namespace_name_bytes_max, space.name);
+     },
+     Letters::any_case},
+    {"Queues", not_supported_yet<NamespaceSettings>, Letters::any_case},
+    {"Topics", not_supported_yet<NamespaceSettings>, Letters::any_case},
+    {"Exchanges", not_supported_yet<NamespaceSettings>, Letters::exact},
+    {"Scripts", not_supported_yet<NamespaceSettings>, Letters::exact},
+    {"HostNames",
+     [](const Place& at, NamespaceSettings& space) {
+       read_array(at, host_names_max, [&](const Place& item) { read_host_name(item, space.host_names); });
+     },
+     Letters::any_case},
+    {"AuthorizationRules",
+     [](const Place& at, NamespaceSettings& space) {
+       read_array(at, auth::rules_per_scope_default,
+                  [&](const Place& item) { read_rule(item, space.rules); });
+     },
+     Letters::any_case},
+}};
+constexpr ObjectKeys<NamespaceSettings> namespace_object{"Namespace", Unknown::warning, namespace_keys};
+
+void read_namespaces(const Place& at, Config& into) {
+  read_array(at, 1000, [&](const Place& item) {
+    if (into.namespaces.size() == 1) item.error("more than one namespace is not supported yet");
+    read_object(item, namespace_object, into.namespaces.emplace_back());
+  });
+}
+
+// Logging
+
+// Where logs go is decided by who starts us, so the value is only checked.
+void read_logging_type(const Place& at, Config&) {
+  static constexpr std::array<std::string_view, 4> types = {"File", "Console", "File,Console",
+                                                            "Console,File"};
+  (void)read_choice(at, types, Letters::any_case);
+}
+constexpr std::array<Key<Config>, 1> logging_keys = {{{"Type", read_logging_type, Letters::any_case}}};
+constexpr ObjectKeys<Config> logging_object{"Logging", Unknown::warning, logging_keys};
+
+void read_logging(const Place& at, Config& into) { read_object(at, logging_object, into); }
+
+constexpr std::array<Key<Config>, 4> user_config_keys = {{
+    {"Namespaces", read_namespaces, Letters::any_case},
+    {"NamespaceConfig", not_supported_yet<Config>, Letters::any_case},
+    {"Logging", read_logging, Letters::any_case},
+    {"LoggingConfig", read_logging, Letters::any_case},
+}};
+constexpr ObjectKeys<Config> user_config_object{"UserConfig", Unknown::warning, user_config_keys};
+
+}  // namespace
+
+void read_user_config(const Place& at, Config& into) { read_object(at, user_config_object, into); }
+
+std::vector<KnownObject> user_config_objects() {
+  return {describe(user_config_object), describe(namespace_object), describe(rule_object),
+          describe(logging_object)};
+}
+
+}  // namespace omnibus::node
