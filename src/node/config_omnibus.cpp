@@ -9,6 +9,7 @@
 #include "auth/jwk.hpp"
 #include "auth/jwt.hpp"
 #include "auth/rights.hpp"
+#include "net/listener.hpp"
 #include "node/config_reader.hpp"
 
 namespace omnibus::node {
@@ -41,27 +42,12 @@ void refuse_both(const Place& at, const Members& members, std::string_view one, 
 
 // Listen
 
-bool is_port(std::string_view text) {
-  unsigned port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return error == std::errc{} && end == text.data() + text.size() && text.size() <= 5 && port <= 65535;
-}
-
-// HOST:PORT, [IPV6]:PORT or *:PORT. Whether the host exists is seen when we listen.
-bool is_listen_address(std::string_view text) {
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos || !is_port(text.substr(colon + 1))) return false;
-  auto host = text.substr(0, colon);
-  if (host.starts_with('[')) return host.size() > 2 && host.ends_with(']') && !host.contains(' ');
-  return !host.empty() && host.find_first_of(": []/") == std::string_view::npos;
-}
-
 void read_listen(const Place& at, Config& into) {
   read_array(at, list_items_max, [&](const Place& item) {
     std::string address;
     read_text(item, 1, name_bytes_max, address);
     if (address.empty()) return;
-    if (!is_listen_address(address)) return item.error("expected \"HOST:PORT\", the port from 0 to 65535");
+    if (!net::parse_host_port(address)) return item.error("expected \"HOST:PORT\", the port from 0 to 65535");
     into.listen.push_back(std::move(address));
   });
 }

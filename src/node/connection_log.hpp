@@ -1,0 +1,32 @@
+// Writes what happens on a connection to the log, each line with the connection's number and peer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "links/connection_observer.hpp"
+
+namespace omnibus::node {
+
+class ConnectionLog final : public links::ConnectionObserver {
+ public:
+  ConnectionLog(std::string peer, std::string transport);
+
+  void opened(std::string_view container_id, std::string_view hostname) override;
+  void authenticated(std::string_view mechanism, std::string_view identity) override;
+  void authentication_failed(std::string_view mechanism, std::string_view identity) override;
+  void token_accepted(std::string_view path, std::string_view holder) override;
+  void token_refused(const Error& why) override;
+  void link_attached(std::string_view address, bool client_sends) override;
+  void link_refused(std::string_view address, std::string_view condition, std::string_view text) override;
+  void link_detached(std::string_view name, std::string_view condition, std::string_view text) override;
+  void closed(std::string_view condition, std::string_view text) override;
+  void disconnected(const Error* why);
+
+ private:
+  std::uint64_t id_;
+  std::string peer_;
+  std::string transport_;
+};
+
+}  // namespace omnibus::node

@@ -1,0 +1,250 @@
+#include "node/server.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "admin/health.hpp"
+#include "admin/http_admin.hpp"
+#include "auth/key_file.hpp"
+#include "base/check.hpp"
+#include "net/certificates.hpp"
+#include "net/listener.hpp"
+#include "net/reactor.hpp"
+#include "net/tls.hpp"
+#include "node/data_folder.hpp"
+#include "node/shard.hpp"
+
+namespace omnibus::node {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A shard that has not run its loop for so long is stuck.
+constexpr auto shard_pulse_max = 10s;
+// Connections past the limit that are still told so; beyond that they are dropped.
+constexpr std::size_t told_past_limit = 100;
+
+bool is_loopback(std::string_view address) {
+  const auto parsed = net::parse_host_port(address);
+  if (!parsed) return false;
+  return parsed->host == "localhost" || parsed->host == "::1" || parsed->host.starts_with("127.");
+}
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string content{std::istreambuf_iterator<char>(in), {}};
+  if (!in) return fail(Errc::io, "cannot read '{}'", path);
+  return content;
+}
+
+// Thousands of connections need as many file handles; the soft limit is often 1024.
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) spdlog::warn("the limit of open files could not be raised");
+}
+
+}  // namespace
+
+struct Server::Impl final : net::ConnectionHandler {
+  ServeOptions options;
+  std::unique_ptr<DataFolder> folder;
+  Policy policy;
+  auth::DefaultKey key;
+  bool only_loopback = true;
+  bool default_rule_configured = false;
+  admin::Health health;
+  admin::Health::Plane* listeners_plane = nullptr;
+  std::unique_ptr<admin::HttpAdmin> http;
+  std::unique_ptr<net::ShardPool> pool;
+  std::vector<std::unique_ptr<Shard>> shards;  // as the pool's
+  std::unique_ptr<net::Listener> listener;
+
+  Result<void> prepare();
+  Result<void> prepare_auth();
+  Result<std::shared_ptr<net::TlsContext>> prepare_tls(std::string& ca_pem);
+  Result<void> write_listen_file();
+
+  std::unique_ptr<net::StreamHandler> on_amqp(net::Stream& stream, bool over_limit) override {
+    for (const auto& shard : shards)
+      if (&shard->reactor() == &stream.reactor()) return shard->serve(stream, over_limit);
+    check(false, "a stream lives on one of our shards");
+    return nullptr;
+  }
+  void on_http(net::HttpRequest request, net::HttpReply reply) override {
+    reply.send(http->answer(request, tick_now()));
+  }
+  void on_trouble(const Error& what) override { spdlog::error("listener: {}", what.detail); }
+};
+
+Result<void> Server::Impl::prepare() {
+  if (options.listen.empty()) options.listen = options.config.listen;
+  if (options.listen.empty())
+    options.listen.assign(std::begin(default_addresses), std::end(default_addresses));
+  only_loopback = std::ranges::all_of(options.listen, is_loopback);
+
+  auto opened = options.ephemeral ? DataFolder::temporary() : DataFolder::open(options.data);
+  if (!opened) return fail(opened.error());
+  folder = *std::move(opened);
+  folder->remove_file("listen.json");
+
+  if (auto done = prepare_auth(); !done) return fail(done.error());
+  std::string ca_pem;
+  auto tls = prepare_tls(ca_pem);
+  if (!tls) return fail(tls.error());
+  http = std::make_unique<admin::HttpAdmin>(health, ca_pem, options.config.require_tls);
+
+  const Config& config = options.config;
+  policy.connection.max_frame_size = config.frame_bytes_max;
+  policy.connection.links_max = config.links_per_connection_max;
+  policy.connection.idle_time_out = config.idle_time_out;
+  policy.connection.token_wait = config.auth_on ? config.token_wait : 0s;
+  policy.connection.no_link_wait = config.no_link_wait;
+  policy.connection.idle_connection = config.idle_connection;
+  policy.connection.idle_link = config.idle_link;
+
+  raise_file_limit();
+  pool = std::make_unique<net::ShardPool>(config.shards);
+  listeners_plane = &health.add("listeners");
+  std::random_device entropy;
+  for (std::size_t i = 0; i < pool->size(); ++i) {
+    const std::uint64_t seed = (std::uint64_t{entropy()} << 32) | entropy();
+    auto& plane = health.add(fmt::format("shard {}", i), shard_pulse_max);
+    shards.push_back(std::make_unique<Shard>((*pool)[i], policy, seed, plane));
+  }
+
+  net::ListenerSettings settings;
+  settings.addresses = options.listen;
+  settings.tls = *std::move(tls);
+  settings.require_tls = config.require_tls;
+  settings.connections_max = config.connections_max ? config.connections_max : SIZE_MAX;
+  settings.connections_hard_max =
+      config.connections_max ? config.connections_max + told_past_limit : SIZE_MAX;
+  settings.greeting_timeout = config.greeting_wait;
+  settings.write_timeout = config.write_wait;
+  auto listening = net::Listener::open(*pool, std::move(settings), *this);
+  if (!listening) return fail(listening.error());
+  listener = *std::move(listening);
+  pool->start();
+  for (const auto& shard : shards) shard->reactor().post([&shard] { shard->start_pulse(); });
+  listeners_plane->serves(true);
+  return write_listen_file();
+}
+
+Result<void> Server::Impl::prepare_auth() {
+  const Config& config = options.config;
+  const Instant now = wall_now();
+  for (const auto& space : config.namespaces) {
+    for (const auto& document : space.rules) {
+      auto rule = auth::make_rule(document, now);
+      if (!rule) return fail(rule.error());
+      default_rule_configured |= rule->key_name == auth::default_rule_name;
+      if (auto put = policy.rules.put("", *std::move(rule)); !put) return fail(put.error());
+    }
+  }
+  if (!default_rule_configured) {
+    auto made = auth::default_key(only_loopback, folder->path() / "root.key");
+    if (!made) return fail(made.error());
+    key = *std::move(made);
+    if (key.readable_by_others)
+      spdlog::warn("'{}' can be read by other users", (folder->path() / "root.key").string());
+    auto rule = auth::make_default_rule(key.key, now);
+    if (!rule) return fail(rule.error());
+    if (auto put = policy.rules.put("", *std::move(rule)); !put) return fail(put.error());
+  }
+  auto issuers = std::make_shared<auth::JwtIssuers>();
+  for (const auto& issuer : config.jwt_issuers)
+    if (auto added = issuers->add(issuer); !added) return fail(added.error());
+  policy.issuers = std::move(issuers);
+  policy.sasl.auth_off = !config.auth_on;
+  policy.sasl.client_certificates = !config.tls.client_ca_file.empty();
+  policy.sasl.certificate_rights = config.client_certificates;
+  if (!config.auth_on) spdlog::warn("authentication is off: every client may do everything");
+  return {};
+}
+
+Result<std::shared_ptr<net::TlsContext>> Server::Impl::prepare_tls(std::string& ca_pem) {
+  const TlsSettings& tls = options.config.tls;
+  net::TlsContext::Server server{tls.certificate_file, tls.key_file, tls.client_ca_file};
+  if (server.certificate_file.empty()) {
+    const auto local = net::ensure_local_certificates(folder->path() / "tls", tls.names, wall_now());
+    if (!local) return fail(local.error());
+    if (local->made_ca) spdlog::info("made a local certificate authority: {}", local->ca_file);
+    server.certificate_file = local->certificate_file;
+    server.key_file = local->key_file;
+    auto pem = read_file(local->ca_file);
+    if (!pem) return fail(pem.error());
+    ca_pem = *std::move(pem);
+  }
+  return net::TlsContext::make_server(server);
+}
+
+Result<void> Server::Impl::write_listen_file() {
+  std::string entries;
+  for (const std::string& address : listener->addresses()) {
+    const auto parsed = net::parse_host_port(address);
+    if (!parsed) return fail(parsed.error());
+    entries += fmt::format("{}{{\"host\":\"{}\",\"port\":{}}}", entries.empty() ? "" : ",", parsed->host,
+                           parsed->port);
+  }
+  return folder->write_file("listen.json", fmt::format("{{\"listen\":[{}]}}\n", entries));
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Result<std::unique_ptr<Server>> Server::start(ServeOptions options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = std::move(options);
+  std::unique_ptr<Server> server(new Server(std::move(impl)));
+  if (auto prepared = server->impl_->prepare(); !prepared) return fail(prepared.error());
+  return server;
+}
+
+Server::~Server() {
+  // The pool closes streams on its way out; they still look at their shard.
+  if (impl_->listener) impl_->listener->stop_accepting();
+  if (impl_->pool) impl_->pool->stop();
+  impl_->listener.reset();
+  impl_->shards.clear();
+  impl_->pool.reset();
+  if (impl_->folder) impl_->folder->remove_file("listen.json");
+}
+
+const std::vector<std::string>& Server::addresses() const { return impl_->listener->addresses(); }
+
+const std::filesystem::path& Server::data() const { return impl_->folder->path(); }
+
+std::string Server::connection_string() const {
+  const auto first = net::parse_host_port(addresses().front());
+  const std::string port = first && first->port != 5672 ? fmt::format(":{}", first->port) : "";
+  const bool shown = impl_->only_loopback || impl_->key.newly_generated;
+  return fmt::format("Endpoint=sb://{}{};SharedAccessKeyName={};SharedAccessKey={};{}",
+                     impl_->only_loopback ? "localhost" : "HOST", port, auth::default_rule_name,
+                     shown && !impl_->default_rule_configured ? impl_->key.key : "KEY",
+                     "UseDevelopmentEmulator=true;");
+}
+
+std::string Server::key_hint() const {
+  if (impl_->default_rule_configured) return "the key is the one in the configuration";
+  if (impl_->only_loopback) return "";
+  const std::string file = (impl_->folder->path() / "root.key").string();
+  if (impl_->key.newly_generated) return fmt::format("this key is shown once; it is kept in {}", file);
+  return fmt::format("the key is in {}", file);
+}
+
+void Server::begin_shutdown() {
+  impl_->listeners_plane->serves(false);
+  impl_->listener->stop_accepting();
+  for (const auto& shard : impl_->shards) shard->reactor().post([&shard] { shard->say_goodbye(); });
+}
+
+bool Server::drained() const { return impl_->listener->connections() == 0; }
+
+}  // namespace omnibus::node
