@@ -1,0 +1,18 @@
+// The command line: `omnibus serve` and its kin.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/serve.hpp"
+
+int main(int argc, char** argv) {
+  CLI::App app{"Omnibus: a message broker that Azure Service Bus clients use unchanged."};
+  app.name("omnibus");
+  app.set_version_flag("--version", std::string("omnibus ") + OMNIBUS_VERSION);
+  app.require_subcommand(1);
+  int status = 0;
+  omnibus::cli::add_serve(app, status);
+  omnibus::cli::add_config(app, status);
+  CLI11_PARSE(app, argc, argv);
+  return status;
+}

@@ -1,0 +1,154 @@
+#include "cli/serve.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/clock.hpp"
+#include "node/config.hpp"
+#include "node/server.hpp"
+
+namespace omnibus::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int exit_usage = 2;    // the command line or a file it names is wrong
+constexpr int exit_trouble = 1;  // the world is: an address in use, a disk
+constexpr int exit_interrupted = 143;
+// Clients get so long to answer our close before they are cut off.
+constexpr auto goodbye_max = 10s;
+
+struct ServeArguments {
+  std::string config;
+  std::string data = "omnibus-data";
+  std::vector<std::string> listen;
+  bool ephemeral = false;
+  std::string log_level = "info";
+};
+
+// Reads a configuration and says all findings on stderr. Nothing when there is an error among them.
+std::optional<node::Config> load_config(const std::string& file) {
+  auto reading = node::read_config_file(file);
+  if (!reading) {
+    fmt::print(stderr, "omnibus: {}\n", reading.error().detail);
+    return std::nullopt;
+  }
+  for (const auto& finding : reading->findings)
+    fmt::print(stderr, "{}: {}: {}\n", file,
+               finding.severity == node::Finding::Severity::error ? "error" : "warning",
+               node::to_text(finding));
+  return std::move(reading->config);
+}
+
+sigset_t end_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+void announce(const node::Server& server, Tick started) {
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(tick_now() - started);
+  fmt::print("omnibus {} is ready after {} ms\n", OMNIBUS_VERSION, took.count());
+  fmt::print("  listening on       {}\n", fmt::join(server.addresses(), ", "));
+  fmt::print("  data in            {}\n", server.data().string());
+  fmt::print("  connection string  {}\n", server.connection_string());
+  if (const std::string hint = server.key_hint(); !hint.empty())
+    fmt::print("                     ({})\n", hint);
+  std::fflush(stdout);
+}
+
+int serve(const ServeArguments& arguments) {
+  const Tick started = tick_now();
+  auto logger = spdlog::stderr_color_mt("omnibus");
+  spdlog::set_default_logger(logger);
+  spdlog::set_level(spdlog::level::from_str(arguments.log_level));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
+
+  node::ServeOptions options;
+  if (!arguments.config.empty()) {
+    auto config = load_config(arguments.config);
+    if (!config) return exit_usage;
+    options.config = *std::move(config);
+  }
+  options.data = arguments.data;
+  options.listen = arguments.listen;
+  options.ephemeral = arguments.ephemeral;
+
+  // Blocked before any thread is made: they inherit it, and only this thread waits for the end.
+  const sigset_t signals = end_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  auto server = node::Server::start(std::move(options));
+  if (!server) {
+    fmt::print(stderr, "omnibus: {}\n", server.error().detail);
+    return server.error().code == Errc::argument_error ? exit_usage : exit_trouble;
+  }
+  announce(**server, started);
+
+  int signal_number = 0;
+  sigwait(&signals, &signal_number);
+  spdlog::info("SIG{}: closing connections and going", sigabbrev_np(signal_number));
+  (*server)->begin_shutdown();
+  const Tick deadline = tick_now() + goodbye_max;
+  while (!(*server)->drained() && tick_now() < deadline) {
+    const timespec moment{0, 10'000'000};
+    if (sigtimedwait(&signals, nullptr, &moment) > 0) {
+      fmt::print(stderr, "omnibus: told twice, gone at once\n");
+      _exit(exit_interrupted);
+    }
+  }
+  if (!(*server)->drained()) spdlog::warn("some clients did not answer our close and are cut off");
+  server->reset();
+  spdlog::info("gone");
+  return 0;
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, int& status) {
+  auto arguments = std::make_shared<ServeArguments>();
+  CLI::App* command = app.add_subcommand("serve", "Run the broker until SIGTERM or Ctrl-C.");
+  command->add_option("--config", arguments->config, "The emulator's Config.json, with our keys.")
+      ->type_name("FILE");
+  command->add_option("--data", arguments->data, "The folder for what survives a restart.")
+      ->type_name("DIR")
+      ->capture_default_str();
+  command
+      ->add_option("--listen", arguments->listen,
+                   "An address; may be repeated and replaces the defaults localhost:5672, :5671 and :5300. "
+                   "Port 0 picks one; DATA/listen.json tells which.")
+      ->type_name("HOST:PORT")
+      ->take_all();
+  command->add_flag("--ephemeral", arguments->ephemeral, "Keep everything in memory; nothing survives.");
+  command->add_option("--log-level", arguments->log_level, "What is worth a line.")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+  command->callback([arguments, &status] { status = serve(*arguments); });
+}
+
+void add_config(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("config", "Look at configuration files.");
+  command->require_subcommand(1);
+  auto file = std::make_shared<std::string>();
+  CLI::App* check = command->add_subcommand("check", "Say every mistake of a file, with line and key.");
+  check->add_option("FILE", *file)->required();
+  check->callback([file, &status] {
+    if (!load_config(*file)) {
+      status = exit_usage;
+      return;
+    }
+    fmt::print("{}: good\n", *file);
+  });
+}
+
+}  // namespace omnibus::cli
