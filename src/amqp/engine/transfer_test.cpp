@@ -141,6 +141,31 @@ TEST(Transfer, EverySplitOfALargeFrameGivesTheSameMessage) {
   }
 }
 
+// Out: the bytes offered for the write are the message's own. In: a frame that arrives in pieces is one
+// block, filled as it comes.
+TEST(Transfer, PayloadsAreNotCopiedOnTheWayOutAndOnceOnTheWayIn) {
+  Solo server;
+  server.attached(true);
+  server.send(0, link_flow(0, 0, 1));
+  take_output(server.engine, server.now);
+  const Payload payload = Payload::copy_of(pattern(5000));
+  server.link().send({}, payload);
+  iovec runs[4];
+  const std::size_t count = server.engine.gather(runs);
+  ASSERT_EQ(count, 2u);
+  EXPECT_EQ(runs[1].iov_base, payload.slice(0).bytes().data());
+  EXPECT_EQ(runs[1].iov_len, 5000u);
+
+  Solo receiver;
+  receiver.attached(false);
+  std::size_t slices = 0;
+  receiver.events.transfer = [&](Link&, Delivery& delivery) { slices = delivery.payload.slice_count(); };
+  const auto bytes = frame_bytes(0, plain_transfer(0, 0), pattern(50'000));
+  for (std::size_t at = 0; at < bytes.size(); at += 1000)
+    receiver.raw(Bytes{bytes}.subspan(at, std::min<std::size_t>(1000, bytes.size() - at)));
+  EXPECT_EQ(slices, 1u);
+}
+
 TEST(Transfer, RandomSplitsInBothDirections) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -321,7 +321,7 @@ void Session::flush_dispositions() {
     // Settlements that finished out of order still make ranges: a delivery is settled once, and order
     // among deliveries has no meaning.
     const std::uint32_t base = dispositions_.front().first;
-    std::ranges::stable_sort(dispositions_, [base](const PendingDisposition& a, const PendingDisposition& b) {
+    std::ranges::sort(dispositions_, [base](const PendingDisposition& a, const PendingDisposition& b) {
       if (a.role != b.role) return a.role < b.role;
       return static_cast<std::int32_t>(a.first - base) < static_cast<std::int32_t>(b.first - base);
     });
