@@ -44,6 +44,9 @@ struct ConnectionOptions {
   std::uint32_t incoming_window = 5'000;         // twice of it: window-violation ends the session
   std::uint32_t unsettled_max = 65'536;          // per session, outgoing: sendable() is false
   std::uint64_t message_bytes_max = 1ull << 30;  // Delivery::too_large
+  // Of all deliveries of the connection whose rest has not come: resource-limit-exceeded detaches the
+  // link that goes past it. Twice the largest message the broker can be set to take.
+  std::uint64_t partial_bytes_max = 200ull << 20;
   std::chrono::milliseconds peer_idle_min{100};  // a smaller idle-time-out of the peer is refused
   std::chrono::milliseconds open_wait{30'000};   // from start() to the peer's open
   std::chrono::milliseconds close_wait{5'000};   // for the peer's answer to our close
@@ -168,6 +171,7 @@ class Connection {
   Tick open_deadline_{};
   std::optional<Tick> close_deadline_;  // unknown until time is next told to us
 
+  std::size_t partial_bytes_ = 0;                   // outlives the links below, which count in it
   std::vector<std::unique_ptr<Session>> sessions_;  // by local channel
   std::vector<Session*> by_remote_channel_;
   std::size_t session_count_ = 0;

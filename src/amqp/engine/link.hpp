@@ -122,6 +122,14 @@ class Link {
 
   // A delivery whose frames are still coming.
   struct Partial {
+    // `held` counts the bytes of all unfinished deliveries of the connection.
+    explicit Partial(std::size_t& held) : held_bytes(held) {}
+    ~Partial() { held_bytes -= counted; }
+    Partial(const Partial&) = delete;
+    Partial& operator=(const Partial&) = delete;
+
+    std::size_t& held_bytes;
+    std::size_t counted = 0;
     std::uint32_t id = 0;
     std::uint32_t message_format = 0;
     bool settled = false;

@@ -233,6 +233,32 @@ TEST(Transfer, MessageAtTheSizeLimitIsTakenAndOnePastIsDroppedAsItComes) {
   }
 }
 
+// A peer that begins messages and never finishes them cannot make us hold more than the bound, however
+// many links it spreads them over; what is finished, aborted or dropped counts no more.
+TEST(Transfer, UnfinishedMessagesOfAConnectionAreBounded) {
+  auto options = server_options();
+  options.partial_bytes_max = 1000;
+  Solo server{options};
+  server.begun();
+  server.events.attach = [](Link& link, const Attach&) { link.accept({}); };
+  for (std::uint32_t handle = 0; handle < 3; ++handle)
+    server.send(0, plain_attach(std::to_string(handle), handle, false));
+  server.read();
+  server.send(0, plain_transfer(0, 0, true), pattern(600));
+  Transfer aborted;
+  aborted.aborted = true;
+  server.send(0, aborted, "");
+  server.send(0, plain_transfer(0, 1, true), pattern(600));
+  server.send(0, plain_transfer(1, 2, true), pattern(400));
+  EXPECT_EQ(server.detach_condition_sent(), "") << "at the limit";
+  server.send(0, plain_transfer(2, 3, true), "x");
+  EXPECT_EQ(server.detach_condition_sent(), "amqp:resource-limit-exceeded") << "one past it";
+  Transfer rest;
+  server.send(0, rest, "the end");
+  ASSERT_EQ(server.events.payloads.size(), 1u) << "the others go on";
+  EXPECT_EQ(server.events.payloads[0], pattern(600) + "the end");
+}
+
 TEST(Transfer, AbortedDeliveryIsForgotten) {
   Solo server;
   server.attached(false);

@@ -111,8 +111,16 @@ void Session::on_transfer(const Transfer& transfer, Bytes payload, std::size_t t
   if (partial.payload.size() + payload.size() + to_come > size_max) {
     partial.too_large = true;
     partial.payload.clear();
+    connection_.partial_bytes_ -= std::exchange(partial.counted, 0);
   }
   if (!partial.too_large) {
+    partial.counted += payload.size() + to_come;
+    connection_.partial_bytes_ += payload.size() + to_come;
+    if ((more || to_come > 0) && connection_.partial_bytes_ > options.partial_bytes_max)
+      return link->detach(Condition{
+          std::string(condition::resource_limit_exceeded),
+          fmt::format("unfinished messages of the connection exceed {} bytes", options.partial_bytes_max),
+          {}});
     // Only one frame at a time can be half arrived, so this promises a peer no more than one frame.
     if (to_come > 0) partial.payload.reserve(payload.size() + to_come);
     partial.payload.append(payload, more || to_come > 0);
@@ -121,7 +129,7 @@ void Session::on_transfer(const Transfer& transfer, Bytes payload, std::size_t t
 }
 
 void Session::begin_delivery(Link& link, const Transfer& transfer) {
-  link.partial_ = std::make_unique<Link::Partial>();
+  link.partial_ = std::make_unique<Link::Partial>(connection_.partial_bytes_);
   Link::Partial& partial = *link.partial_;
   partial.id = *transfer.delivery_id;
   partial.message_format = transfer.message_format.value_or(0);
