@@ -85,7 +85,7 @@ ClientConnection::ClientConnection(const ConnectionSettings& settings, ClientInf
       observer_(observer),
       grants_(std::make_unique<auth::ConnectionGrants>()),
       cbs_([this](const Request& request) {
-        wants_tick_ = true;  // a token brings its end with it
+        wants_tick_ = recheck_links_ = true;  // a token brings its end with it, or fewer rights
         return serve_cbs(request, validator_, *grants_, observer_);
       }),
       namespace_management_(not_implemented),
@@ -243,9 +243,13 @@ std::optional<Tick> ClientConnection::tick(Now now) {
     after(settings_.idle_connection, last_link_gone_,
           [&] { close_for_inactivity(settings_.idle_connection); });
   }
-  drop_expired_links();
+  if (recheck_links_ || now.wall >= next_expiry_) {
+    recheck_links_ = false;
+    drop_expired_links();
+    next_expiry_ = grants_->next_expiry(now.wall).value_or(auth::never);
+  }
   drop_idle_links();
-  if (const auto expiry = grants_->next_expiry(now.wall)) at(now.tick + (*expiry - now.wall));
+  if (next_expiry_ != auth::never) at(now.tick + (next_expiry_ - now.wall));
   if (settings_.idle_link.count() > 0)
     for (const auto& [link, moved] : links_) at(moved + settings_.idle_link);
   if (const auto engine_next = engine_.tick(now.tick)) at(*engine_next);

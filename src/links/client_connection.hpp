@@ -106,6 +106,8 @@ class ClientConnection final : private amqp::Handler {
   bool had_link_ = false;
   bool had_token_ = false;  // some right was shown once; what ends later ends its links, not the connection
   bool wants_tick_ = true;
+  bool recheck_links_ = false;
+  Instant next_expiry_ = auth::never;  // of any token; links are looked at again then
   Tick started_{};
   Tick last_link_gone_{};
   // Last, so that it goes first: its links call back here.

@@ -30,11 +30,15 @@ AmqpStream::AmqpStream(Shard& shard, net::Stream& stream, bool over_limit)
               shard.random_, log_),
       timer_(shard.reactor()) {
   shard_.streams_.insert(this);
+  shard_.connections_ = shard_.streams_.size();
   client_.start(shard_.now());
   follow_up();
 }
 
-AmqpStream::~AmqpStream() { shard_.streams_.erase(this); }
+AmqpStream::~AmqpStream() {
+  shard_.streams_.erase(this);
+  shard_.connections_ = shard_.streams_.size();
+}
 
 void AmqpStream::close(const Error& why) {
   client_.close(why, shard_.now());

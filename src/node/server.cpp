@@ -245,6 +245,9 @@ void Server::begin_shutdown() {
   for (const auto& shard : impl_->shards) shard->reactor().post([&shard] { shard->say_goodbye(); });
 }
 
-bool Server::drained() const { return impl_->listener->connections() == 0; }
+bool Server::drained() const {
+  // Only AMQP has a goodbye to wait for; idle HTTP connections are simply closed.
+  return std::ranges::all_of(impl_->shards, [](const auto& shard) { return shard->connections() == 0; });
+}
 
 }  // namespace omnibus::node

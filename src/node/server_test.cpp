@@ -184,9 +184,9 @@ TEST_F(ServerTest, GarbageDisturbsNobody) {
   Socket good(address);
   good.send(std::string(amqp_header) + open_frame());
   ASSERT_EQ(good.receive(8), amqp_header);
-  for (const std::string bad : {std::string("\x01\x02\x03garbage that is nothing"),
-                                std::string(sasl_header) + std::string(600, '\xff'),
-                                std::string(amqp_header) + std::string("\xff\xff\xff\xff\x02\0\0\0", 8)}) {
+  for (const std::string& bad : {std::string("\x01\x02\x03garbage that is nothing"),
+                                 std::string(sasl_header) + std::string(600, '\xff'),
+                                 std::string(amqp_header) + std::string("\xff\xff\xff\xff\x02\0\0\0", 8)}) {
     Socket socket(address);
     socket.send(bad);
     socket.receive_to_end();

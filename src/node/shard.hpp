@@ -1,9 +1,10 @@
 // What one core owns: its copy of the access rules, and its AMQP connections.
 //
-// Everything here is touched by the reactor's thread alone. The rules are copies, so that judging a token
-// never waits for another core.
+// Everything here is touched by the reactor's thread alone, but for the count of connections. The rules are
+// copies, so that judging a token never waits for another core.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <unordered_set>
 
@@ -38,7 +39,8 @@ class Shard {
   [[nodiscard]] std::unique_ptr<net::StreamHandler> serve(net::Stream& stream, bool over_limit);
   // Asks every client to go: close frames leave, their answers are awaited.
   void say_goodbye();
-  [[nodiscard]] std::size_t connections() const { return streams_.size(); }
+  // AMQP connections, those on their way out included. Any thread.
+  [[nodiscard]] std::size_t connections() const { return connections_.load(std::memory_order_relaxed); }
 
   [[nodiscard]] net::Reactor& reactor() { return reactor_; }
   [[nodiscard]] links::Now now() const { return {reactor_.now(), wall_now()}; }
@@ -55,6 +57,7 @@ class Shard {
   admin::Health::Plane& plane_;
   net::Timer pulse_;
   std::unordered_set<AmqpStream*> streams_;
+  std::atomic<std::size_t> connections_{0};  // the size of streams_, for other threads
   bool leaving_ = false;
 };
 
