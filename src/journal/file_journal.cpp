@@ -1,0 +1,556 @@
+#include "journal/file_journal.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "journal/read_record.hpp"
+#include "journal/relocation_scan.hpp"
+
+namespace omnibus::journal {
+namespace {
+
+constexpr std::uint16_t kind_clean_close = 1;
+constexpr std::size_t checkpoint_piece_bytes = 1u << 20;
+constexpr std::uint32_t checkpoint_pieces_max = 4;
+constexpr std::size_t read_files_max = 64;
+
+}  // namespace
+
+// Runs `work` elsewhere and `then` with its result on the owner's core, unless `token` is gone by then.
+// What `work` holds is dropped before `then` is posted: a store that is opened again must find its lock
+// free.
+template <class Work, class Then>
+void FileJournal::run(const Runner& runner, const std::shared_ptr<char>& token, Work work, Then then) {
+  runner([held = std::optional<Work>(std::move(work)), then = std::move(then), post = runners_.post,
+          alive = std::weak_ptr<char>(token)]() mutable {
+    auto result = (*held)();
+    held.reset();
+    post([result = std::move(result), then = std::move(then), alive = std::move(alive)]() mutable {
+      if (alive.lock()) then(std::move(result));
+    });
+  });
+}
+
+FileJournal::FileJournal(std::shared_ptr<Folder> folder, FileJournalSettings settings, Runners runners,
+                         JournalOwner& owner)
+    : folder_(std::move(folder)), settings_(settings), runners_(std::move(runners)), owner_(owner) {
+  check(settings_.segment_bytes > first_offset && settings_.segment_bytes <= segment_bytes_max);
+  check(settings_.record_bytes_max <= body_bytes_max);
+}
+
+FileJournal::~FileJournal() = default;
+
+// Opening
+
+void FileJournal::open() {
+  check(state_ == State::closed || state_ == State::failed, "the journal is closed");
+  state_ = State::opening;
+  session_ = std::make_shared<char>();
+  writer_.reset();
+  segments_.clear();
+  ghosts_.clear();
+  ripe_.clear();
+  read_files_.clear();
+  relocation_.reset();
+  checkpoint_.reset();
+  gathered_.clear();
+  gathered_bytes_ = 0;
+  spare_ = {};
+  spare_under_way_ = flying_ = commit_wanted_ = full_ = mark_written_ = false;
+  active_ = newest_ = offset_ = batch_number_ = 0;
+  appended_ = durable_ = covers_ = Position{};
+  auto recovery = std::make_shared<Recovery>(folder_, settings_.store);
+  run(
+      runners_.background, session_, [recovery] { return recovery->acquire(); },
+      [this, recovery](const std::optional<Failure>& failure) {
+        if (failure) return fail_with(*failure);
+        for (const auto& [number, segment] : recovery->contents().segments) segments_[number];
+        recover_next(recovery);
+      });
+}
+
+void FileJournal::recover_next(std::shared_ptr<Recovery> recovery) {
+  run(
+      runners_.background, session_, [recovery] { return recovery->next(); },
+      [this, recovery](Recovery::Chunk chunk) { recovered(std::move(chunk), recovery); });
+}
+
+void FileJournal::recovered(Recovery::Chunk chunk, const std::shared_ptr<Recovery>& recovery) {
+  if (chunk.failure) return fail_with(*chunk.failure);
+  // The next piece is read while the owner takes this one up.
+  if (!chunk.done) recover_next(recovery);
+  for (const Damage& damage : chunk.records.damages()) owner_.on_damage(damage);
+  if (!chunk.checkpoint.empty()) owner_.on_checkpoint(chunk.checkpoint);
+  for (std::size_t i = 0; i < chunk.records.records(); ++i) owner_.on_replay(chunk.records.record(i));
+  if (chunk.done) start_writing(*recovery);
+}
+
+void FileJournal::start_writing(Recovery& recovery) {
+  const StoreContents& contents = recovery.contents();
+  Opened opened = recovery.opened();
+  store_ = contents.store != 0 ? contents.store : settings_.store;
+  covers_ = opened.checkpoint_covers;
+  appended_ = durable_ = opened.last;
+  checkpoint_number_ = contents.checkpoints.empty() ? 0 : contents.checkpoints.back();
+  for (const auto& [number, on_disk] : contents.segments) {
+    segments_[number].end = on_disk.end != 0
+                                ? on_disk.end
+                                : static_cast<std::uint32_t>(std::min(on_disk.file_bytes, segment_bytes_max));
+    newest_ = number;
+  }
+  // Numbers are never used twice, even when every segment is gone.
+  newest_ = std::max(newest_, covers_.segment());
+  SegmentWriter::Start start;
+  start.store = store_;
+  start.epoch = opened.epoch;
+  if (!segments_.empty()) {
+    start.previous = segments_.rbegin()->first;
+    start.previous_end = segments_.rbegin()->second.end;
+  }
+  start.segment_bytes = settings_.segment_bytes;
+  start.preallocate = settings_.preallocate;
+  writer_ = std::make_shared<SegmentWriter>(folder_, recovery.take_epoch(), recovery.take_lock(), start);
+  for (const auto& [number, held] : ghosts_) {
+    if (held == 0) continue;
+    ++opened.damages;
+    owner_.on_damage({Position{number, first_offset},
+                      0,
+                      {},
+                      fmt::format("{} records are held in a segment that is missing", held)});
+  }
+  state_ = State::open;
+  for (const auto& [number, segment] : segments_) released_from(number);
+  prepare_spare();
+  maintain();
+  owner_.on_opened(opened);
+}
+
+void FileJournal::fail_with(Failure failure) {
+  if (state_ == State::closing) {
+    state_ = State::failed;
+    session_.reset();
+    writer_.reset();
+    owner_.on_failed(failure);
+    if (closed_) std::exchange(closed_, nullptr)();
+    return;
+  }
+  state_ = State::failed;
+  // Whatever else is under way comes back to nobody.
+  session_.reset();
+  writer_.reset();
+  gathered_.clear();
+  gathered_bytes_ = 0;
+  flying_ = false;
+  relocation_.reset();
+  checkpoint_.reset();
+  spare_ = {};
+  appended_ = durable_;
+  owner_.on_failed(failure);
+}
+
+// Closing
+
+void FileJournal::close(std::move_only_function<void()> done) {
+  if (state_ != State::open) {
+    session_.reset();
+    writer_.reset();
+    if (state_ != State::failed) state_ = State::closed;
+    runners_.post(std::move(done));
+    return;
+  }
+  closed_ = std::move(done);
+  state_ = State::closing;
+  relocation_.reset();
+  checkpoint_.reset();
+  commit_wanted_ = true;
+  if (!flying_) go_on_closing();
+}
+
+void FileJournal::go_on_closing() {
+  if (!gathered_.empty()) return submit();
+  if (active_ != 0 && !mark_written_) {
+    // A batch after the last one: from now on nobody can take that one for torn.
+    mark_written_ = true;
+    Record mark;
+    mark.kind = kind_clean_close;
+    append_to_batch(mark, stride_of(0), flag_internal);
+    return submit();
+  }
+  run(
+      runners_.write, session_,
+      [writer = std::move(writer_), folder = folder_, spare = std::exchange(spare_, {})] {
+        writer->finish();
+        // Only space is at stake, and the next open tidies up as well.
+        if (spare.file) static_cast<void>(folder->remove(spare.name));
+        return true;
+      },
+      [this](bool) {
+        state_ = State::closed;
+        session_.reset();
+        std::exchange(closed_, nullptr)();
+      });
+  writer_.reset();
+}
+
+// Appending
+
+Result<Position> FileJournal::append(const Record& record) {
+  if (state_ != State::open) return fail(Errc::io, "the journal is not open");
+  const std::uint64_t body = record.head.size() + (record.payload ? record.payload->size() : 0);
+  if (body > settings_.record_bytes_max)
+    return fail(Errc::message_size_exceeded, "a record of {} bytes; the journal takes {}", body,
+                settings_.record_bytes_max);
+  const std::uint64_t stride = stride_of(body);
+  if (gathered_bytes_ > 0 && gathered_bytes_ + stride > settings_.gathered_bytes_max)
+    return fail(Errc::server_busy, "{} bytes wait for the disk already", gathered_bytes_);
+  const bool rolls = active_ == 0 || (offset_ + stride > settings_.segment_bytes && offset_ > first_offset);
+  if (rolls && full_ && !spare_.file)
+    return fail(Errc::resource_limit_exceeded, "the disk has no room for another segment");
+  append_to_batch(record, stride, 0);
+  return appended_;
+}
+
+void FileJournal::append_to_batch(const Record& record, std::uint64_t stride, std::uint16_t flags) {
+  if (active_ == 0 || (offset_ + stride > settings_.segment_bytes && offset_ > first_offset)) {
+    const std::uint32_t left = active_;
+    active_ = ++newest_;
+    offset_ = first_offset;
+    batch_number_ = 0;
+    segments_[active_];
+    if (left != 0) released_from(left);
+  }
+  if (gathered_.empty() || gathered_.back()->segment() != active_) {
+    if (free_batches_.empty()) free_batches_.push_back(std::make_unique<Batch>());
+    gathered_.push_back(std::move(free_batches_.back()));
+    free_batches_.pop_back();
+    gathered_.back()->start(Position{active_, offset_}, ++batch_number_);
+  }
+  gathered_.back()->append(record, flags);
+  gathered_bytes_ += stride;
+  appended_ = Position{active_, offset_};
+  offset_ += static_cast<std::uint32_t>(stride);
+  Segment& segment = segments_[active_];
+  segment.end = offset_;
+  if (record.life == Life::lasting) {
+    ++segment.live_records;
+    segment.live_bytes += stride;
+  }
+}
+
+void FileJournal::commit() {
+  commit_wanted_ = true;
+  if (state_ == State::open && !flying_ && !gathered_.empty()) submit();
+}
+
+void FileJournal::submit() {
+  std::unique_ptr<Batch> batch = std::move(gathered_.front());
+  gathered_.pop_front();
+  gathered_bytes_ -= batch->bytes();
+  // The last part of what was committed goes now; what is appended from here on waits for its commit.
+  if (gathered_.empty()) commit_wanted_ = false;
+  flying_ = true;
+  Spare spare;
+  if (batch->first().offset() == first_offset) spare = std::exchange(spare_, {});
+  struct Outcome {
+    std::unique_ptr<Batch> batch;
+    std::optional<Failure> failure;
+  };
+  run(
+      runners_.write, session_,
+      [writer = writer_, batch = std::move(batch), spare = std::move(spare)]() mutable {
+        auto failure = writer->write(*batch, std::move(spare));
+        return Outcome{std::move(batch), std::move(failure)};
+      },
+      [this](Outcome outcome) { written(std::move(outcome.batch), outcome.failure); });
+}
+
+void FileJournal::written(std::unique_ptr<Batch> batch, const std::optional<Failure>& failure) {
+  flying_ = false;
+  if (failure) return fail_with(*failure);
+  durable_ = batch->last();
+  ++counted_.syncs;
+  counted_.records_written += batch->records();
+  counted_.bytes_written += batch->bytes();
+  batch->clear();
+  if (free_batches_.size() < 2) free_batches_.push_back(std::move(batch));
+  // The disk is not kept waiting while the owner hears of it.
+  if (state_ == State::open && commit_wanted_ && !gathered_.empty()) submit();
+  if (state_ == State::open) {
+    install_checkpoint();
+    prepare_spare();
+    maintain();
+  }
+  owner_.on_durable(durable_);
+  if (state_ == State::closing && !flying_) go_on_closing();
+}
+
+// Reading
+
+void FileJournal::read(Position position, ReadDone done) {
+  const std::uint32_t number = position.segment();
+  if (position > durable_ || position.offset() < first_offset) {
+    runners_.post([done = std::move(done), position]() mutable {
+      done(fail(Errc::argument_error, "{} is not the place of a durable record", to_string(position)));
+    });
+    return;
+  }
+  std::shared_ptr<File> file;
+  if (const auto found = read_files_.find(number); found != read_files_.end()) file = found->second;
+  run(
+      runners_.read, life_,
+      [folder = folder_, file = std::move(file), store = store_, position,
+       most = settings_.record_bytes_max]() { return read_record(*folder, file, store, position, most); },
+      [this, number, position, done = std::move(done)](ReadOutcome outcome) mutable {
+        if (outcome.file && segments_.contains(number)) {
+          if (read_files_.size() >= read_files_max) read_files_.erase(read_files_.begin());
+          read_files_[number] = std::move(outcome.file);
+        }
+        if (!outcome.record && outcome.damaged) {
+          owner_.on_damage({position, 0, {}, outcome.record.error().detail});
+        }
+        done(std::move(outcome.record));
+      });
+}
+
+// Space
+
+void FileJournal::hold(Position position, std::uint32_t bytes) {
+  const auto found = segments_.find(position.segment());
+  if (found == segments_.end()) {
+    ++ghosts_[position.segment()];
+    return;
+  }
+  ++found->second.live_records;
+  found->second.live_bytes += stride_of(bytes);
+}
+
+void FileJournal::release(Position position, std::uint32_t bytes) {
+  const auto found = segments_.find(position.segment());
+  if (found == segments_.end()) {
+    auto& held = ghosts_[position.segment()];
+    check(held > 0, "a released record was held");
+    if (--held == 0) ghosts_.erase(position.segment());
+    return;
+  }
+  Segment& segment = found->second;
+  check(segment.live_records > 0 && segment.live_bytes >= stride_of(bytes), "a released record was held");
+  --segment.live_records;
+  segment.live_bytes -= stride_of(bytes);
+  // Whatever was decided before this call must be durable before the bytes may go.
+  segment.release_mark = appended_;
+  if (state_ == State::open) released_from(position.segment());
+}
+
+bool FileJournal::is_ripe(std::uint32_t number, const Segment& segment) const {
+  if (number == active_) return false;
+  if (segment.live_records == 0) return true;
+  return !segment.stuck && static_cast<double>(segment.live_bytes) <
+                               settings_.relocate_below * static_cast<double>(segment.end);
+}
+
+void FileJournal::released_from(std::uint32_t number) {
+  if (is_ripe(number, segments_[number])) ripe_.insert(number);
+}
+
+void FileJournal::maintain() {
+  end_relocation();
+  for (auto at = ripe_.begin(); at != ripe_.end() && *at < covers_.segment();) {
+    const std::uint32_t number = *at;
+    const Segment& segment = segments_[number];
+    if (segment.live_records == 0) {
+      if (segment.release_mark > durable_ || (relocation_ && relocation_->segment == number)) {
+        ++at;
+        continue;
+      }
+      at = ripe_.erase(at);
+      remove_segment(number);
+      continue;
+    }
+    if (!is_ripe(number, segment)) {
+      at = ripe_.erase(at);
+      continue;
+    }
+    if (!relocation_ && !full_) {
+      relocation_.emplace();
+      relocation_->segment = number;
+      relocation_->scan =
+          std::make_shared<RelocationScan>(folder_, store_, number, segment.end, settings_.relocate_bytes);
+    }
+    ++at;
+  }
+  relocate_next();
+}
+
+void FileJournal::remove_segment(std::uint32_t number) {
+  segments_.erase(number);
+  read_files_.erase(number);
+  run(
+      runners_.background, session_,
+      [folder = folder_, number] {
+        // A removal that a crash undoes, or that fails, leaves a segment which the next open finds dead.
+        const auto removed = folder->remove(segment_name(number));
+        return removed && folder->sync();
+      },
+      [this](bool) {
+        if (full_) probe_space();
+      });
+}
+
+void FileJournal::end_relocation() {
+  if (!relocation_ || relocation_->reading || relocation_->wait_for > durable_) return;
+  Segment& segment = segments_[relocation_->segment];
+  if (!relocation_->ended && segment.live_records > 0 && !full_) return;
+  // Records that are held and did not come up are damaged; they keep their segment.
+  if (relocation_->ended && segment.live_records > 0) segment.stuck = true;
+  relocation_.reset();
+}
+
+void FileJournal::relocate_next() {
+  if (!relocation_ || relocation_->reading || relocation_->wait_for > durable_) return;
+  relocation_->reading = true;
+  run(
+      runners_.background, session_, [scan = relocation_->scan] { return scan->next(); },
+      [this](const RelocationScan::Chunk& chunk) {
+        if (!relocation_) return;
+        relocation_->reading = false;
+        relocate_chunk(chunk.records, chunk.ended);
+      });
+}
+
+void FileJournal::relocate_chunk(const RecordChunk& chunk, bool ended) {
+  for (const Damage& damage : chunk.damages()) owner_.on_damage(damage);
+  for (std::size_t i = 0; i < chunk.records(); ++i) owner_.relocate(chunk.record(i));
+  if (!relocation_) return;
+  relocation_->ended = ended;
+  // The next stretch is read when these are safe, so relocation never runs ahead of the disk.
+  relocation_->wait_for = appended_;
+  commit();
+  maintain();
+}
+
+void FileJournal::prepare_spare() {
+  if (!settings_.preallocate || spare_.file || spare_under_way_ || full_ || state_ != State::open) return;
+  if (active_ != 0 && offset_ < settings_.segment_bytes / 2) return;
+  make_spare();
+}
+
+void FileJournal::probe_space() {
+  if (full_ && state_ == State::open && !spare_under_way_) make_spare();
+}
+
+void FileJournal::make_spare() {
+  spare_under_way_ = true;
+  // A name of its own: the spare before may be on its way to become a segment.
+  run(
+      runners_.background, session_,
+      [folder = folder_, bytes = settings_.segment_bytes, name = spare_name(++spares_)]() -> Result<Spare> {
+        auto file = folder->create(name);
+        if (!file) return fail(file.error());
+        auto done = (*file)->allocate(bytes);
+        if (done) done = (*file)->sync();
+        if (done) return Spare{std::move(*file), name};
+        file->reset();
+        static_cast<void>(folder->remove(name));
+        return fail(done.error());
+      },
+      [this](Result<Spare> spare) {
+        spare_under_way_ = false;
+        const bool was_full = full_;
+        if (spare) {
+          spare_ = std::move(*spare);
+          full_ = false;
+        } else if (spare.error().code == Errc::resource_limit_exceeded) {
+          full_ = true;
+        }
+        // Other errors show themselves, and stop the journal, when the segment is really needed.
+        if (full_ == was_full) return;
+        maintain();
+        owner_.on_space(!full_);
+      });
+}
+
+// Checkpoints
+
+void FileJournal::begin_checkpoint() {
+  check(!checkpoint_, "one checkpoint at a time");
+  if (state_ != State::open) return;
+  checkpoint_.emplace();
+  checkpoint_->writer = std::make_shared<CheckpointWriter>(folder_, store_, ++checkpoint_number_);
+}
+
+bool FileJournal::checkpoint_ready() const {
+  return checkpoint_ && checkpoint_->pieces_under_way < checkpoint_pieces_max;
+}
+
+void FileJournal::checkpoint_append(Bytes piece) {
+  if (!checkpoint_) return;  // the journal failed meanwhile; the owner hears of it
+  check(!checkpoint_->ended);
+  while (!piece.empty()) {
+    const std::size_t part = std::min(piece.size(), checkpoint_piece_bytes - checkpoint_->buffer.size());
+    checkpoint_->buffer.insert(checkpoint_->buffer.end(), piece.begin(),
+                               piece.begin() + static_cast<std::ptrdiff_t>(part));
+    piece = piece.subspan(part);
+    if (checkpoint_->buffer.size() == checkpoint_piece_bytes) send_checkpoint_piece();
+  }
+}
+
+void FileJournal::send_checkpoint_piece() {
+  ++checkpoint_->pieces_under_way;
+  run(
+      runners_.background, session_,
+      [writer = checkpoint_->writer, piece = std::exchange(checkpoint_->buffer, {})] {
+        return writer->append(piece);
+      },
+      [this](const Result<void>&) {
+        // An error stays with the writer and comes out at the end.
+        if (checkpoint_) --checkpoint_->pieces_under_way;
+      });
+}
+
+void FileJournal::end_checkpoint(Position covers) {
+  if (!checkpoint_) return;
+  check(!checkpoint_->ended && covers <= appended_);
+  if (!checkpoint_->buffer.empty()) send_checkpoint_piece();
+  checkpoint_->ended = true;
+  checkpoint_->covers = covers;
+  // It may show what was appended up to now. Installed before that is durable, a crash would leave a
+  // checkpoint that knows more than the log.
+  checkpoint_->wait_for = appended_;
+  install_checkpoint();
+}
+
+void FileJournal::install_checkpoint() {
+  if (!checkpoint_ || !checkpoint_->ended || checkpoint_->installing || checkpoint_->wait_for > durable_)
+    return;
+  checkpoint_->installing = true;
+  run(
+      runners_.background, session_,
+      [writer = checkpoint_->writer, covers = checkpoint_->covers] { return writer->install(covers); },
+      [this](const Result<void>& installed) {
+        const Position covers = checkpoint_->covers;
+        checkpoint_.reset();
+        if (!installed) return owner_.on_checkpoint_end(fail(installed.error()));
+        covers_ = covers;
+        maintain();
+        owner_.on_checkpoint_end(covers);
+      });
+}
+
+Stats FileJournal::stats() const {
+  Stats now = counted_;
+  now.gathered_bytes = gathered_bytes_;
+  now.segments = segments_.size();
+  for (const auto& [number, segment] : segments_) {
+    now.disk_bytes += segment.end;
+    now.live_bytes += segment.live_bytes;
+    now.live_records += segment.live_records;
+    if (number > covers_.segment())
+      now.bytes_since_checkpoint += segment.end;
+    else if (number == covers_.segment() && segment.end > covers_.offset())
+      now.bytes_since_checkpoint += segment.end - covers_.offset();
+  }
+  return now;
+}
+
+}  // namespace omnibus::journal

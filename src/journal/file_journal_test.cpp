@@ -1,0 +1,100 @@
+#include "journal/file_journal.hpp"
+
+#include <gmock/gmock.h>
+
+#include "journal/journal_rig.hpp"
+
+namespace omnibus::journal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(FileJournal, WhatWasCommittedComesBackInOrder) {
+  JournalRig rig;
+  ASSERT_TRUE(rig.open());
+  EXPECT_EQ(rig.owner.opened->epoch, 1u);
+  rig.append("one", Life::lasting, 3);
+  rig.append("", Life::log, 4);
+  const Position last = rig.append("three");
+  rig.commit();
+  EXPECT_EQ(rig.owner.durable, last);
+
+  rig.crash_and_open();
+  EXPECT_THAT(rig.replayed(), ElementsAre("one", "", "three"));
+  EXPECT_EQ(rig.owner.replayed[0].partition, 3u);
+  EXPECT_EQ(rig.owner.replayed[0].kind, 7u);
+  EXPECT_EQ(rig.owner.replayed[0].life, Life::lasting);
+  EXPECT_EQ(rig.owner.replayed[1].life, Life::log);
+  EXPECT_EQ(rig.owner.opened->last, last);
+  EXPECT_EQ(rig.owner.opened->epoch, 2u);
+  EXPECT_THAT(rig.owner.damages, IsEmpty());
+}
+
+TEST(FileJournal, RecordsThatArriveDuringASyncShareTheNext) {
+  JournalRig rig;
+  ASSERT_TRUE(rig.open());
+  rig.append("first");
+  rig.journal->commit();
+  // The write is under way; a hundred turns of other partitions come meanwhile.
+  for (int i = 0; i < 100; ++i) {
+    rig.append("later", Life::log, static_cast<std::uint32_t>(i));
+    rig.journal->commit();
+  }
+  const std::uint64_t before = rig.journal->stats().syncs;
+  rig.run();
+  EXPECT_EQ(rig.journal->stats().syncs - before, 2u);
+  EXPECT_EQ(rig.owner.durable, rig.journal->appended());
+}
+
+TEST(FileJournal, NothingIsWrittenBeforeCommit) {
+  JournalRig rig;
+  ASSERT_TRUE(rig.open());
+  rig.append("only gathered");
+  rig.run();
+  EXPECT_EQ(rig.owner.durable, Position{});
+  rig.crash_and_open();
+  EXPECT_THAT(rig.replayed(), IsEmpty());
+}
+
+TEST(FileJournal, PositionsIncreaseAcrossSegmentsAndRestarts) {
+  JournalRig rig{{.segment_bytes = 512}};
+  ASSERT_TRUE(rig.open());
+  Position before;
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 20; ++i) {
+      const Position at = rig.append(std::string(static_cast<std::size_t>(i * 7), 'x'));
+      EXPECT_GT(at, before);
+      before = at;
+      if (i % 3 == 0) rig.commit();
+    }
+    rig.commit();
+    rig.crash_and_open();
+    EXPECT_EQ(rig.owner.replayed.size(), static_cast<std::size_t>(round + 1) * 20);
+  }
+}
+
+TEST(FileJournal, RecordIsReadBackByPosition) {
+  JournalRig rig;
+  ASSERT_TRUE(rig.open());
+  const Position small = rig.append("small", Life::lasting, 9);
+  const std::string large(100'000, 'L');
+  const Payload payload = Payload::copy_of(large);
+  Record record;
+  record.kind = 2;
+  record.life = Life::lasting;
+  record.head = as_bytes("head:");
+  record.payload = &payload;
+  const Position big = *rig.journal->append(record);
+  EXPECT_EQ(rig.read(small).error().code, Errc::argument_error) << "not durable yet";
+  rig.commit();
+  EXPECT_EQ(rig.read(small)->body.to_string(), "small");
+  EXPECT_EQ(rig.read(small)->partition, 9u);
+  EXPECT_EQ(rig.read(big)->body.to_string(), "head:" + large);
+  EXPECT_EQ(rig.read(Position{big.value() - 8}).error().code, Errc::io) << "in the middle of a record";
+  rig.crash_and_open();
+  EXPECT_EQ(rig.owner.replayed[1].body, "head:" + large);
+}
+
+}  // namespace
+}  // namespace omnibus::journal

@@ -1,0 +1,92 @@
+#include "journal/memory_journal.hpp"
+
+#include "base/check.hpp"
+#include "journal/segment_format.hpp"
+
+namespace omnibus::journal {
+
+void MemoryJournal::post(Task task) {
+  post_([task = std::move(task), alive = std::weak_ptr<char>(life_)]() mutable {
+    if (alive.lock()) task();
+  });
+}
+
+void MemoryJournal::open() {
+  check(!open_, "the journal is closed");
+  held_.clear();
+  post([this] {
+    open_ = true;
+    Opened opened;
+    opened.epoch = ++epoch_;
+    opened.last = durable_ = Position{last_};
+    owner_.on_opened(opened);
+  });
+}
+
+void MemoryJournal::close(std::move_only_function<void()> done) {
+  commit();
+  post([this, done = std::move(done)]() mutable {
+    open_ = false;
+    done();
+  });
+}
+
+Result<Position> MemoryJournal::append(const Record& record) {
+  if (!open_) return fail(Errc::io, "the journal is not open");
+  const std::size_t body = record.head.size() + (record.payload ? record.payload->size() : 0);
+  if (body > body_bytes_max)
+    return fail(Errc::message_size_exceeded, "a record of {} bytes; the journal takes {}", body,
+                body_bytes_max);
+  const Position position{++last_};
+  ++counted_.records_written;
+  counted_.bytes_written += body;
+  if (record.life == Life::lasting) {
+    StoredRecord stored{record.kind, record.partition, record.life, Payload::copy_of(record.head)};
+    for (std::size_t i = 0; record.payload && i < record.payload->slice_count(); ++i)
+      stored.body.append(record.payload->slice(i));
+    held_.emplace(position, std::move(stored));
+    counted_.live_bytes += body;
+  }
+  return position;
+}
+
+void MemoryJournal::commit() {
+  if (commit_posted_ || durable_ == appended() || !open_) return;
+  commit_posted_ = true;
+  post([this, through = appended()] {
+    commit_posted_ = false;
+    durable_ = through;
+    ++counted_.syncs;
+    owner_.on_durable(through);
+    // What was appended and committed meanwhile.
+    if (open_ && durable_ < appended()) commit();
+  });
+}
+
+void MemoryJournal::hold(Position, std::uint32_t) { check(false, "nothing is replayed from memory"); }
+
+void MemoryJournal::release(Position position, std::uint32_t bytes) {
+  check(held_.erase(position) == 1, "a released record was held");
+  counted_.live_bytes -= bytes;
+}
+
+void MemoryJournal::read(Position position, ReadDone done) {
+  post([this, position, done = std::move(done)]() mutable {
+    const auto found = held_.find(position);
+    if (found == held_.end())
+      return done(fail(Errc::not_found, "there is no record at {}", to_string(position)));
+    done(found->second);
+  });
+}
+
+void MemoryJournal::end_checkpoint(Position covers) {
+  post([this, covers] { owner_.on_checkpoint_end(covers); });
+}
+
+Stats MemoryJournal::stats() const {
+  Stats now = counted_;
+  now.live_records = held_.size();
+  return now;
+}
+
+}  // namespace omnibus::journal
