@@ -88,15 +88,17 @@ void FileJournal::recovered(Recovery::Chunk chunk, const std::shared_ptr<Recover
 
 void FileJournal::start_writing(Recovery& recovery) {
   const StoreContents& contents = recovery.contents();
-  Opened opened = recovery.opened();
+  const Opened opened = recovery.opened();
   store_ = contents.store != 0 ? contents.store : settings_.store;
   covers_ = opened.checkpoint_covers;
   appended_ = durable_ = opened.last;
   checkpoint_number_ = contents.checkpoints.empty() ? 0 : contents.checkpoints.back();
   for (const auto& [number, on_disk] : contents.segments) {
-    segments_[number].end = on_disk.end != 0
-                                ? on_disk.end
-                                : static_cast<std::uint32_t>(std::min(on_disk.file_bytes, segment_bytes_max));
+    Segment& segment = segments_[number];
+    segment.end_known = on_disk.end != 0;
+    segment.end = segment.end_known
+                      ? on_disk.end
+                      : static_cast<std::uint32_t>(std::min(on_disk.file_bytes, segment_bytes_max));
     newest_ = number;
   }
   // Numbers are never used twice, even when every segment is gone.
@@ -111,19 +113,17 @@ void FileJournal::start_writing(Recovery& recovery) {
   start.segment_bytes = settings_.segment_bytes;
   start.preallocate = settings_.preallocate;
   writer_ = std::make_shared<SegmentWriter>(folder_, recovery.take_epoch(), recovery.take_lock(), start);
-  for (const auto& [number, held] : ghosts_) {
-    if (held == 0) continue;
-    ++opened.damages;
+  state_ = State::open;
+  owner_.on_opened(opened);
+  // Only now is it certain what the owner holds.
+  for (const auto& [number, held] : ghosts_)
     owner_.on_damage({Position{number, first_offset},
                       0,
                       {},
                       fmt::format("{} records are held in a segment that is missing", held)});
-  }
-  state_ = State::open;
   for (const auto& [number, segment] : segments_) released_from(number);
   prepare_spare();
   maintain();
-  owner_.on_opened(opened);
 }
 
 void FileJournal::fail_with(Failure failure) {
@@ -290,7 +290,8 @@ void FileJournal::written(std::unique_ptr<Batch> batch, const std::optional<Fail
 void FileJournal::read(Position position, ReadDone done) {
   const std::uint32_t number = position.segment();
   if (position > durable_ || position.offset() < first_offset) {
-    runners_.post([done = std::move(done), position]() mutable {
+    runners_.post([done = std::move(done), position, alive = std::weak_ptr<char>(life_)]() mutable {
+      if (!alive.lock()) return;
       done(fail(Errc::argument_error, "{} is not the place of a durable record", to_string(position)));
     });
     return;
@@ -374,8 +375,8 @@ void FileJournal::maintain() {
     if (!relocation_ && !full_) {
       relocation_.emplace();
       relocation_->segment = number;
-      relocation_->scan =
-          std::make_shared<RelocationScan>(folder_, store_, number, segment.end, settings_.relocate_bytes);
+      relocation_->scan = std::make_shared<RelocationScan>(
+          folder_, store_, number, segment.end_known ? segment.end : 0, settings_.relocate_bytes);
     }
     ++at;
   }

@@ -70,6 +70,7 @@ class FileJournal final : public Journal {
   enum class State : std::uint8_t { closed, opening, open, closing, failed };
   struct Segment {
     std::uint32_t end = 0;
+    bool end_known = true;  // false: the segment after it is gone, so this is only how long the file is
     std::uint64_t live_records = 0;
     std::uint64_t live_bytes = 0;
     Position release_mark;  // what must be durable before the segment may go

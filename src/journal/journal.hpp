@@ -122,8 +122,8 @@ class JournalOwner {
  public:
   virtual ~JournalOwner() = default;
 
-  // While opening, in this order. The owner calls hold() for every lasting record it takes up, and
-  // release() when a later record drops it.
+  // While opening, in this order. By the end of on_opened() the owner has called hold() for every
+  // lasting record it takes up, and release() for those that a later record dropped.
   virtual void on_checkpoint(Bytes piece) = 0;
   virtual void on_replay(const RecordView& record) = 0;
   virtual void on_opened(const Opened& opened) = 0;

@@ -89,7 +89,7 @@ class RecordingOwner : public JournalOwner {
 
 class JournalRig {
  public:
-  explicit JournalRig(FileJournalSettings wanted = {}, std::uint64_t seed = 1)
+  explicit JournalRig(FileJournalSettings wanted = {.segment_bytes = 256u << 10}, std::uint64_t seed = 1)
       : settings(wanted), disk(SimDisk::make(seed)) {
     if (settings.store == 0) settings.store = 0x0123456789abcdef;
     start();

@@ -186,6 +186,8 @@ std::optional<Failure> Recovery::acquire() {
   opened_.epoch = contents_.epoch_seen + 1;
   auto done = epoch_->save({store_, opened_.epoch});
   if (done) done = remove_leftovers();
+  // A name that a dead process left in the cache only: what is built on it must not outlive it.
+  if (done) done = folder_->sync();
   // Raised first, looked at then: what another writer made durable before it was fenced is seen.
   if (done) {
     looked = look_at_store(*folder_, epoch_.get());

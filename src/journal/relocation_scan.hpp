@@ -13,6 +13,7 @@ namespace omnibus::journal {
 
 class RelocationScan {
  public:
+  // `end` is where its records end; 0: not known.
   RelocationScan(std::shared_ptr<Folder> folder, std::uint64_t store, std::uint32_t segment,
                  std::uint32_t end, std::size_t bytes_per_chunk);
 

@@ -10,8 +10,8 @@ namespace omnibus::journal {
 namespace {
 
 constexpr std::uint64_t window_bytes = 1u << 20;
-// How often a segment may be hashed over in search of the next good record.
-constexpr std::uint64_t budget_rounds = 4;
+// How much may be hashed in search of the next good record: a tenth of a second.
+constexpr std::uint64_t budget_bytes = 512u << 20;
 
 // The first place in `bytes`, which start at `at`, where a record could begin: a word that is not zero.
 std::uint64_t next_nonzero(Bytes bytes, std::uint64_t at) {
@@ -69,6 +69,9 @@ Result<std::optional<SegmentReader::Item>> SegmentReader::try_record(std::uint64
   std::memcpy(&header, bytes->data(), sizeof(header));
   if (header.checksum == 0 || header.batch == 0 || (header.flags & ~flags_known) != 0) return std::nullopt;
   if (header.size > body_bytes_max || offset + stride_of(header.size) > end_) return std::nullopt;
+  // After damage: a batch that cannot be here saves the work of hashing its body.
+  const std::uint64_t batches_lost_max = (offset - offset_) / sizeof(RecordHeader);
+  if (header.batch < last_batch_ || header.batch > last_batch_ + batches_lost_max + 1) return std::nullopt;
   bytes = window(offset, sizeof(header) + header.size);
   if (!bytes) return fail(bytes.error());
   budget_ -= std::min<std::uint64_t>(budget_, bytes->size());
@@ -86,53 +89,55 @@ Result<std::optional<SegmentReader::Item>> SegmentReader::try_record(std::uint64
 }
 
 Result<SegmentReader::Step> SegmentReader::gap_from(std::uint64_t offset) {
-  budget_ = budget_rounds * end_;
+  budget_ = budget_bytes;
   Gap gap;
   gap.from = static_cast<std::uint32_t>(offset);
-  // The usual damage is in a body: then the header still leads to the next record.
+  // Where the damaged header says the next record is. Not to be trusted: a flipped bit of the size can
+  // lead to a later record, past good ones.
+  RecordHeader claimed;
+  std::uint64_t claimed_next = 0;
   if (offset + sizeof(RecordHeader) <= end_) {
     const auto bytes = window(offset, sizeof(RecordHeader));
     if (!bytes) return fail(bytes.error());
-    RecordHeader header;
-    std::memcpy(&header, bytes->data(), sizeof(header));
-    const std::uint64_t after = offset + stride_of(header.size);
-    if (header.batch != 0 && after < end_) {
-      const auto found = try_record(after);
-      if (!found) return fail(found.error());
-      if (*found) {
-        gap.to = static_cast<std::uint32_t>(after);
-        gap.partition = header.partition;
-        offset_ = after;
-        return Step{gap};
-      }
-    }
+    std::memcpy(&claimed, bytes->data(), sizeof(claimed));
+    claimed_next = offset + stride_of(claimed.size);
   }
-  bool zeros = true;
-  std::uint64_t at = offset;
-  while (at < end_) {
-    const auto bytes = window(at, std::min(window_bytes, end_ - at));
+  const auto found_at = [&](std::uint64_t next, std::uint32_t batch) {
+    last_batch_ = batch;
+    gap.to = static_cast<std::uint32_t>(next);
+    if (next == claimed_next) gap.partition = claimed.partition;
+    offset_ = next;
+    return Step{gap};
+  };
+  std::uint64_t used = offset;  // just past the last byte that is not zero
+  for (std::uint64_t at = offset; at < end_;) {
+    // What is left of the window, or the next one.
+    const std::uint64_t window_end = buffer_offset_ + buffer_.size();
+    const bool inside = at >= buffer_offset_ && at < window_end;
+    const auto bytes = window(at, inside ? window_end - at : std::min(window_bytes, end_ - at));
     if (!bytes) return fail(bytes.error());
     const std::uint64_t candidate = next_nonzero(*bytes, at);
     if (candidate >= at + bytes->size()) {
       at = candidate;
       continue;
     }
-    zeros = false;
     at = candidate + record_alignment;
-    if (candidate == offset) continue;
-    if (budget_ == 0) break;
+    used = std::min(at, end_);
+    if (candidate == offset || budget_ == 0) continue;
     const auto found = try_record(candidate);
     if (!found) return fail(found.error());
-    if (*found) {
-      gap.to = static_cast<std::uint32_t>(candidate);
-      offset_ = candidate;
-      return Step{gap};
-    }
+    if (*found) return found_at(candidate, (*found)->batch);
+  }
+  if (budget_ == 0 && claimed_next > offset) {
+    // Too many bytes here look like records without being one. One more try where it was said to be.
+    const auto found = try_record(claimed_next);
+    if (!found) return fail(found.error());
+    if (*found) return found_at(claimed_next, (*found)->batch);
   }
   offset_ = end_;
   // Zeros up to the end are space that was reserved and never used, unless the end is known to be here.
-  if (zeros && !end_known_) return Step{End{gap.from}};
-  gap.to = static_cast<std::uint32_t>(end_);
+  if (used == offset && !end_known_) return Step{End{gap.from}};
+  gap.to = static_cast<std::uint32_t>(end_known_ ? end_ : used);
   gap.at_end = true;
   return Step{gap};
 }
@@ -150,6 +155,7 @@ Result<SegmentReader::Step> SegmentReader::next() {
   if (!item) return fail(item.error());
   if (!*item) return gap_from(offset_);
   offset_ += stride_of((*item)->view.body.size());
+  last_batch_ = (*item)->batch;
   return Step{**item};
 }
 

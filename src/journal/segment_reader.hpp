@@ -27,7 +27,7 @@ class SegmentReader {
     std::uint16_t flags = 0;
   };
   // No record here, from `from` up to `to`, which is the next record, or the end when `at_end`. Zeros up
-  // to the end are no gap.
+  // to an end that is not known are no gap, nor part of one.
   struct Gap {
     std::uint32_t from = 0;
     std::uint32_t to = 0;
@@ -56,6 +56,7 @@ class SegmentReader {
   std::uint64_t end_;
   bool end_known_;
   std::uint64_t offset_ = first_offset;
+  std::uint32_t last_batch_ = 0;
   std::uint64_t budget_ = 0;  // bytes that may still be hashed for candidates after damage
   std::vector<std::uint8_t> buffer_;
   std::uint64_t buffer_offset_ = 0;

@@ -260,12 +260,12 @@ void SimDisk::crash() {
     inode->current = inode->durable;
   }
   kill();
-  stop_at_ = UINT64_MAX;
 }
 
 void SimDisk::kill() {
   ++generation_;
   locked_ = false;
+  stop_at_ = UINT64_MAX;
 }
 
 std::uint64_t SimDisk::bytes_used() const {

@@ -35,7 +35,7 @@ class SimDisk : public std::enable_shared_from_this<SimDisk> {
   void fail_writes(bool fails) { fail_writes_ = fails; }
   // The next sync of a file fails, and what it should have made durable never will be, although it reads
   // well until the next crash.
-  void fail_next_sync() { fail_sync_ = true; }
+  void fail_next_sync(bool fails = true) { fail_sync_ = fails; }
   void fail_reads(bool fails) { fail_reads_ = fails; }
 
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
