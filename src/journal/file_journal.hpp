@@ -25,6 +25,8 @@
 
 namespace omnibus::journal {
 
+class RelocationScan;
+
 struct FileJournalSettings {
   // The identity of a new store, random and not 0; seeds its checksums. 0: only open what exists.
   std::uint64_t store = 0;
@@ -39,6 +41,24 @@ struct FileJournalSettings {
   double relocate_below = 0.3;
   // How much is read for relocation between two syncs.
   std::size_t relocate_bytes = 256u << 10;
+};
+
+// What a FileJournal remembers of work that goes on over many turns.
+struct RelocationUnderWay {
+  std::uint32_t segment = 0;
+  std::shared_ptr<RelocationScan> scan;
+  bool reading = false;
+  bool ended = false;
+  Position wait_for;
+};
+struct CheckpointUnderWay {
+  std::shared_ptr<CheckpointWriter> writer;
+  std::vector<std::uint8_t> buffer;
+  std::uint32_t pieces_under_way = 0;
+  bool ended = false;
+  bool installing = false;
+  Position covers;
+  Position wait_for;
 };
 
 class FileJournal final : public Journal {
@@ -76,23 +96,6 @@ class FileJournal final : public Journal {
     Position release_mark;  // what must be durable before the segment may go
     bool stuck = false;     // relocation was tried and could not empty it
   };
-  struct Relocation {
-    std::uint32_t segment = 0;
-    std::shared_ptr<class RelocationScan> scan;
-    bool reading = false;
-    bool ended = false;
-    Position wait_for;
-  };
-  struct Checkpoint {
-    std::shared_ptr<CheckpointWriter> writer;
-    std::vector<std::uint8_t> buffer;
-    std::uint32_t pieces_under_way = 0;
-    bool ended = false;
-    bool installing = false;
-    Position covers;
-    Position wait_for;
-  };
-
   template <class Work, class Then>
   void run(const Runner& runner, const std::shared_ptr<char>& token, Work work, Then then);
   void recover_next(std::shared_ptr<Recovery> recovery);
@@ -141,13 +144,13 @@ class FileJournal final : public Journal {
   std::map<std::uint32_t, Segment> segments_;
   std::map<std::uint32_t, std::uint64_t> ghosts_;  // held records in segments that are not there
   std::set<std::uint32_t> ripe_;
-  std::optional<Relocation> relocation_;
+  std::optional<RelocationUnderWay> relocation_;
   Spare spare_;
   std::uint32_t spares_ = 0;
   bool spare_under_way_ = false;
   bool full_ = false;
 
-  std::optional<Checkpoint> checkpoint_;
+  std::optional<CheckpointUnderWay> checkpoint_;
   std::uint64_t checkpoint_number_ = 0;
   Position covers_;
 
