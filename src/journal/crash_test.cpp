@@ -358,5 +358,8 @@ TEST(Crash, EverythingDurableSurvivesAnyCrash) {
   }
 }
 
+// Died between sealing a torn segment and cutting it; the seal was deleted later, and with it the end.
+TEST(Crash, SealedSegmentIsCutAlsoAfterACrashInBetween) { Story{2224}.run(); }
+
 }  // namespace
 }  // namespace omnibus::journal

@@ -125,6 +125,21 @@ TEST(Damage, GapOverTheBorderOfTheTornBatchIsAlsoToldAsDamage) {
   EXPECT_EQ(rig.owner.damages[0].from, rig.at[3]);
 }
 
+// The torn batch proves that the damaged one before it was durable; the proof must outlive the cut.
+TEST(Damage, DamageBeforeATornBatchStaysDamageAtTheNextOpen) {
+  ThreeBatches rig;
+  rig.bytes()[rig.at[3].offset() + 26] ^= 1;  // in batch 2
+  rig.bytes()[rig.at[5].offset() + 26] ^= 1;  // the end of batch 3
+  for (int round = 0; round < 3; ++round) {
+    rig.owner.damages.clear();
+    rig.reopen();
+    EXPECT_THAT(rig.replayed(), ElementsAre("record 0", "record 1", "record 2")) << "round " << round;
+    ASSERT_THAT(rig.owner.damages, SizeIs(1));
+    EXPECT_EQ(rig.owner.damages[0].from, rig.at[3]);
+    rig.disk->crash();
+  }
+}
+
 TEST(Damage, DamagedSegmentHeaderIsToldAndItsRecordsAreStillRead) {
   ThreeBatches rig;
   rig.bytes()[30] ^= 1;

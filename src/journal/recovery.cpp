@@ -135,6 +135,21 @@ Result<void> Recovery::choose_checkpoint() {
   return {};
 }
 
+// What lies behind the known end of a segment is reserved space, or a torn batch that a crash kept from
+// being cut off. It goes now: once the segment behind is deleted, nobody knows the end any more.
+Result<void> Recovery::cut_ends() {
+  for (auto& [number, segment] : contents_.segments) {
+    if (segment.end == 0 || segment.file_bytes <= segment.end) continue;
+    const auto file = folder_->open(segment_name(number), Folder::Mode::write);
+    if (!file) return fail(file.error());
+    auto cut = (*file)->truncate(segment.end);
+    if (cut) cut = (*file)->sync();
+    if (!cut) return cut;
+    segment.file_bytes = segment.end;
+  }
+  return {};
+}
+
 Result<void> Recovery::mend_tail() {
   if (contents_.segments.empty()) return {};
   auto& [number, newest] = *contents_.segments.rbegin();
@@ -153,8 +168,15 @@ Result<void> Recovery::mend_tail() {
                           "records of a durable batch are lost together with a torn one"});
   }
   if (tail->last_batch != 0) {
-    const auto again = write_again(**file, tail->last_batch_from, tail->end);
+    auto again = write_again(**file, tail->last_batch_from, tail->end);
+    if (again) again = (*file)->sync();
     if (!again) return again;
+  }
+  // The torn batch is what proves that the ones before it were durable. Before it is cut off, a segment
+  // behind this one has to say so.
+  if (opened_.torn_from && tail->end > first_offset) {
+    const auto sealed = seal_behind(number, tail->end);
+    if (!sealed) return sealed;
   }
   if (newest.file_bytes > tail->end) {
     const auto cut = (*file)->truncate(tail->end);
@@ -162,6 +184,25 @@ Result<void> Recovery::mend_tail() {
     newest.file_bytes = tail->end;
   }
   return (*file)->sync();
+}
+
+Result<void> Recovery::seal_behind(std::uint32_t previous, std::uint32_t previous_end) {
+  SegmentHeader header;
+  header.segment = previous + 1;
+  header.store = store_;
+  header.epoch = opened_.epoch;
+  header.previous = previous;
+  header.previous_end = previous_end;
+  header.checksum = header_checksum(header);
+  const Bytes bytes = bytes_of(header);
+  const auto file = folder_->create(new_segment_name);
+  if (!file) return fail(file.error());
+  auto done = (*file)->write(0, {&bytes, 1});
+  if (done) done = (*file)->sync();
+  if (done) done = folder_->rename(new_segment_name, segment_name(header.segment));
+  if (done) done = folder_->sync();
+  if (done) contents_.segments[header.segment] = SegmentOnDisk{header, first_offset, sizeof(header)};
+  return done;
 }
 
 std::optional<Failure> Recovery::acquire() {
@@ -195,6 +236,7 @@ std::optional<Failure> Recovery::acquire() {
     contents_ = std::move(*looked);
     done = choose_checkpoint();
   }
+  if (done) done = cut_ends();
   if (done) done = mend_tail();
   if (!done) return failure_of(done.error());
   const std::uint32_t first = opened_.checkpoint_covers.segment();

@@ -70,7 +70,10 @@ class Recovery {
  private:
   [[nodiscard]] Result<void> remove_leftovers();
   [[nodiscard]] Result<void> choose_checkpoint();
+  [[nodiscard]] Result<void> cut_ends();
   [[nodiscard]] Result<void> mend_tail();
+  // Makes an empty segment whose header says where `previous` ends.
+  [[nodiscard]] Result<void> seal_behind(std::uint32_t previous, std::uint32_t previous_end);
   [[nodiscard]] Result<void> read_records(RecordChunk& into, bool& done);
 
   std::shared_ptr<Folder> folder_;

@@ -173,6 +173,7 @@ Result<Tail> find_tail(File& file, std::uint64_t store, std::uint32_t segment) {
   std::uint32_t before_batch = 0;  // the batch before it, and where that began
   std::uint32_t before_from = first_offset;
   bool before_ended = true;
+  bool begin_lost = false;
   for (;;) {
     const auto step = reader.next();
     if (!step) return fail(step.error());
@@ -193,7 +194,8 @@ Result<Tail> find_tail(File& file, std::uint64_t store, std::uint32_t segment) {
         batch = item->batch;
         // When its first record is lost, it starts somewhere in the gap; after a batch that ended, that
         // is where the gap starts.
-        batch_from = begins || !gap_since ? item->view.position.offset() : gap_from;
+        begin_lost = gap_since && !begins;
+        batch_from = begin_lost ? gap_from : item->view.position.offset();
         whole = begins;
       }
       ended = (item->flags & flag_batch_end) != 0;
@@ -219,7 +221,8 @@ Result<Tail> find_tail(File& file, std::uint64_t store, std::uint32_t segment) {
   }
   tail.end = batch_from;
   // The torn batch would not have been started before the one before it was durable, to its end.
-  tail.damaged_before = !before_ended || batch != before_batch + 1;
+  // What it lost before the cut is found when the records are read.
+  tail.damaged_before = begin_lost && (!before_ended || batch != before_batch + 1);
   tail.last_batch = before_batch;
   tail.last_batch_from = before_from;
   tail.torn_to = std::max(torn_to, last_record_end);
