@@ -1,0 +1,125 @@
+// What a queue answers, and where its records go.
+//
+// A queue writes effects in the order in which they shall happen. Nothing that the contract wants durable
+// first [4.6] is an effect before Persisted has been applied: answers to sends and settlements, deliveries of
+// new messages, and receive-and-delete. The carrier reads `list`, acts, and clears it; it is reused.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "broker/ids.hpp"
+#include "broker/message_status.hpp"
+
+namespace omnibus::broker {
+
+// Where records go: the journal, or what stands for it. Called from within apply(), on the queue's core.
+class RecordSink {
+ public:
+  virtual ~RecordSink() = default;
+  // One record: `head`, then the bytes of each message. Written in this order, durable as a whole or not at
+  // all. Returns its place at once; places grow, and Persisted{p} covers every record whose place is <= p.
+  [[nodiscard]] virtual Location append(Bytes head, std::span<const Payload* const> messages) = 0;
+  // The record at `record` is needed by nobody any more, once what was appended so far is durable and the
+  // effects of this apply() that name it are carried out.
+  virtual void release(Location record) = 0;
+};
+
+struct Accepted {  // of Enqueue, EnqueueTransferDeadLetter
+  RequestId request;
+};
+struct Done {  // of Settle, CancelScheduled, SetSessionState, UpdateSettings
+  RequestId request;
+};
+struct Refused {
+  RequestId request;
+  Error error;
+};
+struct Scheduled {
+  RequestId request;
+  std::vector<SequenceNumber> sequences;
+};
+struct LocksRenewed {
+  RequestId request;
+  std::vector<Instant> locked_until;
+};
+struct HeldMessage {
+  MessageStatus status;
+  std::optional<LockToken> lock;        // absent for peek; random for receive-and-delete
+  std::optional<Instant> locked_until;  // peek-lock only
+};
+struct Messages {  // of Peek, ReceiveDeferred
+  RequestId request;
+  std::vector<HeldMessage> messages;
+};
+struct SessionState {
+  RequestId request;
+  std::optional<std::string> state;
+};
+struct SessionList {
+  RequestId request;
+  std::vector<std::string> ids;
+};
+struct Deleted {
+  RequestId request;
+  std::uint32_t count = 0;
+};
+
+struct ReceiverAttached {
+  ReceiverId receiver;
+};
+struct SessionAccepted {
+  ReceiverId receiver;
+  std::string session_id;
+  Instant locked_until{};
+};
+struct ReceiverRefused {
+  ReceiverId receiver;
+  Error error;
+};
+// Send this message on the link. Uses one credit.
+struct Deliver {
+  ReceiverId receiver;
+  ReceiveMode mode = ReceiveMode::peek_lock;
+  LockToken lock;  // the delivery tag; in receive-and-delete nothing is behind it
+  std::optional<Instant> locked_until;
+  MessageStatus status;
+};
+// The link's deliveries count as `delivered` from now on, its credit is 0.
+struct LinkDrained {
+  ReceiverId receiver;
+  std::uint64_t delivered = 0;
+};
+// Detach the link with this error; the queue has forgotten it.
+struct DetachReceiver {
+  ReceiverId receiver;
+  Error error;
+};
+// Enqueue this message at `target` with these ForwardedFrom facts, then apply Forwarded.
+struct Forward {
+  std::string target;
+  MessageStatus status;
+  SequenceNumber first_sequence = 0;
+  std::uint8_t hops = 0;
+  SharedChanges changes;  // what the target must start from; never null
+};
+// Nobody used the queue for as long as its settings allow: delete it. Repeated until that happens.
+struct DeleteIdle {};
+
+using Effect = std::variant<Accepted, Done, Refused, Scheduled, LocksRenewed, Messages, SessionState,
+                            SessionList, Deleted, ReceiverAttached, SessionAccepted, ReceiverRefused, Deliver,
+                            LinkDrained, DetachReceiver, Forward, DeleteIdle>;
+
+struct Effects {
+  explicit Effects(RecordSink& journal) : sink(journal) {}
+  RecordSink& sink;
+  std::vector<Effect> list;
+};
+
+}  // namespace omnibus::broker

@@ -1,0 +1,84 @@
+// A queue: three sub-queues, their locks, sessions and receivers, as one deterministic machine.
+//
+// apply() is the only way to change it: the same commands in the same order with the same times and the same
+// random numbers have the same effects. Every decision that must outlive the process (a sequence number, an
+// expiry, a lock) goes to the sink as a record; replay() repeats decisions from records and takes none.
+// A queue that is made from its records behaves as if it had never been away, except that its links are
+// gone and that what was not durable did not happen. Lives on one core; holds no message bodies.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/result.hpp"
+#include "broker/commands.hpp"
+#include "broker/effects.hpp"
+#include "broker/queue_settings.hpp"
+
+namespace omnibus::broker {
+
+// All of it known at any time, without counting.
+struct QueueCounts {
+  std::uint64_t active = 0;  // available or locked
+  std::uint64_t deferred = 0;
+  std::uint64_t scheduled = 0;
+  std::uint64_t dead_letter = 0;
+  std::uint64_t transfer_dead_letter = 0;
+  std::uint64_t locked = 0;  // of all sub-queues
+  std::uint64_t sessions = 0;
+  std::uint64_t receivers = 0;
+  std::uint64_t size_bytes = 0;  // what the quota is compared with
+  Instant accessed{};            // last send or receive
+
+  friend bool operator==(const QueueCounts&, const QueueCounts&) = default;
+};
+
+// Takes checkpoint slices: opaque, given back in order by read_checkpoint().
+class CheckpointSink {
+ public:
+  virtual ~CheckpointSink() = default;
+  virtual void write(Bytes slice) = 0;
+};
+
+class Queue {
+ public:
+  // `random` outlives the queue. A new queue counts from 1; to recover one, feed read_checkpoint() and
+  // replay() and then call recovered().
+  Queue(QueueSettings settings, Random& random, Instant created);
+  ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  void apply(Instant now, const Command& command, Effects& effects);
+  // When Wake is due; `never` when nothing waits for time.
+  [[nodiscard]] Instant next_deadline() const;
+
+  // Recovery: slices of the last complete checkpoint, then every record after it, then recovered(). A record
+  // that cannot be read is `decode_error`: the journal is damaged or from a newer version.
+  [[nodiscard]] Result<void> read_checkpoint(Bytes slice);
+  // `record` begins with the head as it was appended; the messages behind it are not looked at.
+  [[nodiscard]] Result<void> replay(Bytes record, Location at);
+  void recovered(Instant now);
+
+  // A checkpoint is taken in slices, with commands in between. Records appended after begin_checkpoint() are
+  // replayed on top of it; a checkpoint counts only once every record appended before its last slice is
+  // durable. write_checkpoint() writes about `messages_max` messages and answers whether there is more.
+  void begin_checkpoint();
+  [[nodiscard]] bool write_checkpoint(CheckpointSink& sink, std::size_t messages_max);
+
+  // The journal has copied the record of messages forward; `record` as for replay. Answers whether anybody
+  // still needs it (when not, the copy may be dropped as well).
+  bool relocate(Bytes record, Location from, Location to);
+
+  [[nodiscard]] const QueueSettings& settings() const;
+  [[nodiscard]] QueueCounts counts() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace omnibus::broker

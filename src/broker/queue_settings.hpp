@@ -1,0 +1,55 @@
+// What an administrator decides about a queue [admin contract 8.1], and in which ranges.
+//
+// Lives on the queue's core. valid() is asked by administration before the settings reach a queue.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "broker/ids.hpp"
+
+namespace omnibus::broker {
+
+enum class EntityStatus : std::uint8_t { active, disabled, send_disabled, receive_disabled };
+
+// Unlimited durations are this; it is far below overflow when added to a wall clock.
+inline constexpr std::chrono::milliseconds unlimited{std::chrono::hours{24} * 365 * 10000};
+
+struct QueueSettings {
+  std::string name = "queue";  // as it appears in error texts and x-opt-deadletter-source
+  std::chrono::milliseconds lock_duration = std::chrono::minutes{1};
+  std::uint64_t size_bytes_max = std::uint64_t{1024} * 1024 * 1024;
+  bool requires_duplicate_detection = false;  // fixed at creation
+  bool requires_session = false;              // fixed at creation
+  std::chrono::milliseconds default_time_to_live = unlimited;
+  bool dead_letter_on_expiration = false;
+  std::chrono::milliseconds duplicate_window = std::chrono::minutes{10};
+  std::uint32_t delivery_count_max = 10;
+  EntityStatus status = EntityStatus::active;
+  std::string forward_to;               // empty: none
+  std::string forward_dead_letters_to;  // empty: none
+  std::chrono::milliseconds auto_delete_on_idle = unlimited;
+  std::uint64_t message_bytes_max = 1024 * 1024;
+  std::uint16_t partition = 0;  // upper 16 bits of every sequence number
+  bool is_partitioned = false;  // x-opt-partition-id is shown
+
+  friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
+};
+
+// The ranges of the admin contract: `argument_out_of_range` names the value and its range.
+[[nodiscard]] std::optional<Error> check_settings(const QueueSettings& settings);
+// Whether `wanted` may replace `present` on a living queue: sessions, duplicate detection and partitions
+// are for life [admin contract 8.1, mode C].
+[[nodiscard]] std::optional<Error> check_update(const QueueSettings& present, const QueueSettings& wanted);
+
+[[nodiscard]] inline bool may_send(EntityStatus status) {
+  return status == EntityStatus::active || status == EntityStatus::receive_disabled;
+}
+[[nodiscard]] inline bool may_receive(EntityStatus status) {
+  return status == EntityStatus::active || status == EntityStatus::send_disabled;
+}
+
+}  // namespace omnibus::broker
