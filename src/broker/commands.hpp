@@ -20,31 +20,31 @@ namespace omnibus::broker {
 struct ForwardedFrom {
   SequenceNumber sequence = 0;  // at the first entity
   std::uint8_t hops = 0;        // forwards behind it, this one included
-  SharedChanges changes;        // what had changed there, dead-letter reason included
+  SharedChanges changes{};      // what had changed there, dead-letter reason included
 };
 
 // Takes one message, or a batch all or nothing. Answer: Accepted, once durable, or Refused.
 struct Enqueue {
   RequestId request = RequestId::none;
-  std::vector<IncomingMessage> messages;
-  std::optional<ForwardedFrom> forwarded;  // of the single message, when the broker itself sends
+  std::vector<IncomingMessage> messages{};
+  std::optional<ForwardedFrom> forwarded{};  // of the single message, when the broker itself sends
 };
 // schedule-message. Answer: Scheduled with the numbers, once durable, or Refused.
 struct Schedule {
   RequestId request = RequestId::none;
-  std::vector<IncomingMessage> messages;
+  std::vector<IncomingMessage> messages{};
 };
 // All or nothing. Answer: Done once durable, or Refused{message_not_found}.
 struct CancelScheduled {
   RequestId request = RequestId::none;
-  std::vector<SequenceNumber> sequences;
+  std::vector<SequenceNumber> sequences{};
 };
 
 // A link that wants messages. Answer by receiver: ReceiverAttached, SessionAccepted or ReceiverRefused; the
 // last may come later, when a wait for the next session runs out.
 struct AttachReceiver {
   struct NamedSession {
-    std::string id;
+    std::string id{};
   };
   struct NextSession {
     Instant wait_until{};
@@ -53,7 +53,7 @@ struct AttachReceiver {
   ConnectionId connection = ConnectionId::none;
   SubQueue sub_queue = SubQueue::active;
   ReceiveMode mode = ReceiveMode::peek_lock;
-  std::variant<std::monostate, NamedSession, NextSession> session;
+  std::variant<std::monostate, NamedSession, NextSession> session{};
 };
 // The link may get deliveries up to `delivery_limit` counted since it attached: flow.delivery-count plus
 // link-credit minus the initial delivery-count. Lowering takes effect for what is not delivered yet. With
@@ -73,15 +73,15 @@ struct CloseReceiver {
 struct Complete {};
 // `properties` is an encoded AMQP map to merge into the application properties, or empty; null deletes.
 struct Abandon {
-  std::vector<std::uint8_t> properties;
+  std::vector<std::uint8_t> properties{};
 };
 struct Defer {
-  std::vector<std::uint8_t> properties;
+  std::vector<std::uint8_t> properties{};
 };
 struct DeadLetter {
-  std::optional<std::string> reason;
-  std::optional<std::string> description;
-  std::vector<std::uint8_t> properties;
+  std::optional<std::string> reason{};
+  std::optional<std::string> description{};
+  std::vector<std::uint8_t> properties{};
 };
 struct Release {};
 using Outcome = std::variant<Complete, Abandon, Defer, DeadLetter, Release>;
@@ -90,16 +90,16 @@ using Outcome = std::variant<Complete, Abandon, Defer, DeadLetter, Release>;
 // `message_lock_lost` or `session_lock_lost`. `session_id` is update-disposition's, checked when given.
 struct Settle {
   RequestId request = RequestId::none;
-  std::vector<LockToken> tokens;
-  Outcome outcome;
-  std::optional<std::string> session_id;
+  std::vector<LockToken> tokens{};
+  Outcome outcome{};
+  std::optional<std::string> session_id{};
   // The link whose delivery this settles, when it is one: tells a lost session from a lost lock.
   ReceiverId receiver = ReceiverId::none;
 };
 // All or nothing. Answer: LocksRenewed at once, or Refused.
 struct RenewLocks {
   RequestId request = RequestId::none;
-  std::vector<LockToken> tokens;
+  std::vector<LockToken> tokens{};
 };
 // Answer: Messages, in the order asked; at once when locking, once their removal is durable otherwise.
 struct ReceiveDeferred {
@@ -107,8 +107,8 @@ struct ReceiveDeferred {
   SubQueue sub_queue = SubQueue::active;
   ReceiveMode mode = ReceiveMode::peek_lock;
   ConnectionId connection = ConnectionId::none;
-  std::vector<SequenceNumber> sequences;
-  std::optional<std::string> session_id;
+  std::vector<SequenceNumber> sequences{};
+  std::optional<std::string> session_id{};
 };
 // Answer: Messages, maybe none. At least one when there is one, then only while `bytes_max` is not passed.
 struct Peek {
@@ -117,34 +117,34 @@ struct Peek {
   SequenceNumber from = 0;
   std::uint32_t count = 1;
   std::uint64_t bytes_max = 256 * 1024;
-  std::optional<std::string> session_id;
+  std::optional<std::string> session_id{};
 };
 
 // The session must be held by a link of `connection`: `session_lock_lost` otherwise.
 struct RenewSessionLock {  // answer: LocksRenewed with one time, at once
   RequestId request = RequestId::none;
   ConnectionId connection = ConnectionId::none;
-  std::string session_id;
+  std::string session_id{};
 };
 struct SetSessionState {  // answer: Done once durable; nothing clears
   RequestId request = RequestId::none;
   ConnectionId connection = ConnectionId::none;
-  std::string session_id;
-  std::optional<std::string> state;
+  std::string session_id{};
+  std::optional<std::string> state{};
 };
 struct GetSessionState {  // answer: SessionState
   RequestId request = RequestId::none;
   ConnectionId connection = ConnectionId::none;
-  std::string session_id;
+  std::string session_id{};
 };
 // Answer: SessionList, in the order of ids. Without a time: sessions that have messages or state; with one:
 // those whose state was set after it.
 struct ListSessions {
   RequestId request = RequestId::none;
-  std::optional<Instant> state_set_after;
+  std::optional<Instant> state_set_after{};
   std::uint32_t skip = 0;
   std::uint32_t top = 100;
-  std::optional<std::string> after_session_id;
+  std::optional<std::string> after_session_id{};
 };
 
 // Removes available messages that were enqueued before a time, oldest first. Answer: Deleted once durable.
@@ -154,7 +154,7 @@ struct BatchDelete {
   SubQueue sub_queue = SubQueue::active;
   std::uint32_t count = 0;
   Instant before = never;
-  std::optional<std::string> session_id;
+  std::optional<std::string> session_id{};
 };
 // Administration: removes whatever is in a sub-queue, locked, deferred and scheduled messages too, at most
 // `count` of them. Answer: Deleted once durable; ask again until it says 0.
@@ -168,27 +168,27 @@ struct Purge {
 // settings themselves are the catalogue's to keep: the queue journals none. Answer: Done at once.
 struct UpdateSettings {
   RequestId request = RequestId::none;
-  QueueSettings settings;
+  QueueSettings settings{};
 };
 
 // The answer to a Forward effect: moved (it is durable there) or refused with an error.
 struct Forwarded {
   SequenceNumber sequence = 0;
-  std::optional<Error> error;
+  std::optional<Error> error{};
 };
 
 // A message that could not be handed over to the destination of a via transfer comes to rest in the
 // transfer dead-letter sub-queue [contract 7]. Answer: Accepted once durable.
 struct EnqueueTransferDeadLetter {
   RequestId request = RequestId::none;
-  IncomingMessage message;
-  std::string reason;
-  std::string description;
+  IncomingMessage message{};
+  std::string reason{};
+  std::string description{};
 };
 
 // The journal says how far it is durable.
 struct Persisted {
-  Location through;
+  Location through{};
 };
 // The journal cannot write any more: everything that waits for it is refused with `internal_error` and the
 // queue serves nobody until it is made anew from the journal.

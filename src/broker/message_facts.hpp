@@ -34,17 +34,17 @@ struct MessageIdHash {
 };
 
 struct MessageFacts {
-  std::optional<MessageIdHash> message_id;  // nothing: the sender gave none, never a duplicate
-  std::optional<std::string> session_id;    // empty text is a session too
-  std::optional<std::string> partition_key;
-  std::optional<std::uint32_t> ttl_ms;  // header.ttl
-  std::optional<Instant> scheduled;     // x-opt-scheduled-enqueue-time, past or future
+  std::optional<MessageIdHash> message_id{};  // nothing: the sender gave none, never a duplicate
+  std::optional<std::string> session_id{};    // empty text is a session too
+  std::optional<std::string> partition_key{};
+  std::optional<std::uint32_t> ttl_ms{};  // header.ttl
+  std::optional<Instant> scheduled{};     // x-opt-scheduled-enqueue-time, past or future
   std::uint32_t application_properties_bytes = 0;
 };
 
 struct IncomingMessage {
-  MessageFacts facts;
-  Payload bytes;  // what is stored: the message as it came, with a message-id assigned when it had none
+  MessageFacts facts{};
+  Payload bytes{};  // what is stored: the message as it came, with a message-id assigned when it had none
 };
 
 // One message (format 0). Fails with `decode_error`, `argument_out_of_range` (an identifier too long, ttl 0),

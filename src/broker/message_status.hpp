@@ -16,7 +16,7 @@ namespace omnibus::broker {
 
 // `size` bytes from `offset` of the record at `record`: one encoded message as it was stored.
 struct StoredMessage {
-  Location record;
+  Location record{};
   std::uint32_t offset = 0;
   std::uint32_t size = 0;
   friend bool operator==(const StoredMessage&, const StoredMessage&) = default;
@@ -26,13 +26,13 @@ struct StoredMessage {
 // delivery that is on its way keeps what it was sent with.
 struct MessageChanges {
   // Application properties set or (null) deleted since it was stored, as one encoded map; empty: none.
-  std::vector<std::uint8_t> application_properties;
-  std::optional<std::string> dead_letter_reason;
-  std::optional<std::string> dead_letter_description;
+  std::vector<std::uint8_t> application_properties{};
+  std::optional<std::string> dead_letter_reason{};
+  std::optional<std::string> dead_letter_description{};
   // Number at the first entity, for a message that was forwarded or is a topic's copy.
-  std::optional<SequenceNumber> enqueue_sequence;
+  std::optional<SequenceNumber> enqueue_sequence{};
   // The entity it was dead-lettered in, when ForwardDeadLetteredMessagesTo moved it.
-  std::optional<std::string> dead_letter_source;
+  std::optional<std::string> dead_letter_source{};
 
   [[nodiscard]] bool empty() const {
     return application_properties.empty() && !dead_letter_reason && !dead_letter_description &&
@@ -45,15 +45,15 @@ struct MessageChanges {
 using SharedChanges = std::shared_ptr<const MessageChanges>;
 
 struct MessageStatus {
-  StoredMessage stored;
+  StoredMessage stored{};
   SequenceNumber sequence = 0;
   Instant enqueued{};
-  std::optional<Instant> expires;  // enqueued + effective TTL; nothing: never
+  std::optional<Instant> expires{};  // enqueued + effective TTL; nothing: never
   std::uint32_t delivery_count = 0;
   MessageState state = MessageState::active;
   SubQueue sub_queue = SubQueue::active;
-  std::optional<std::int16_t> partition;  // partitioned entities only
-  SharedChanges changes;                  // null: none
+  std::optional<std::int16_t> partition{};  // partitioned entities only
+  SharedChanges changes{};                  // null: none
 };
 
 }  // namespace omnibus::broker

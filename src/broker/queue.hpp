@@ -8,8 +8,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/random.hpp"
@@ -75,6 +77,13 @@ class Queue {
 
   [[nodiscard]] const QueueSettings& settings() const;
   [[nodiscard]] QueueCounts counts() const;
+  // Calls visit for the record of every message that is there: what the journal must keep after recovery.
+  // A record that holds several messages comes once per message.
+  void visit_records(const std::function<void(Location)>& visit) const;
+  // What there is, one line per message and session, for support and tests. Work grows with the queue.
+  [[nodiscard]] std::string describe() const;
+  // What the message index takes, in bytes, for metrics and tests. Work grows with the queue.
+  [[nodiscard]] std::size_t index_bytes() const;
 
  private:
   struct Parts;

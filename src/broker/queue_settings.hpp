@@ -29,8 +29,8 @@ struct QueueSettings {
   std::chrono::milliseconds duplicate_window = std::chrono::minutes{10};
   std::uint32_t delivery_count_max = 10;
   EntityStatus status = EntityStatus::active;
-  std::string forward_to;               // empty: none
-  std::string forward_dead_letters_to;  // empty: none
+  std::string forward_to{};               // empty: none
+  std::string forward_dead_letters_to{};  // empty: none
   std::chrono::milliseconds auto_delete_on_idle = unlimited;
   std::uint64_t message_bytes_max = 1024 * 1024;
   std::uint16_t partition = 0;  // upper 16 bits of every sequence number

@@ -1,0 +1,52 @@
+// Who holds which message, and until when.
+//
+// A lock on a message of a plain sub-queue ends by itself; one in a message session lives as long as the
+// session's lock and is kept in the session's own list, so its `until` is not looked at.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "broker/deadline_heap.hpp"
+#include "broker/entry_table.hpp"
+#include "broker/ids.hpp"
+
+namespace omnibus::broker {
+
+struct Lock {
+  LockToken token;
+  std::int64_t until = 0;  // ms
+  ReceiverId receiver = ReceiverId::none;
+  std::uint32_t slot = no_slot;
+  std::uint32_t place = no_slot;  // in the heap, or in the session's list
+  bool of_session = false;
+};
+
+class LockTable {
+ public:
+  LockTable() : heap_(locks_) {}
+  LockTable(const LockTable&) = delete;
+  LockTable& operator=(const LockTable&) = delete;
+
+  std::uint32_t add(const Lock& lock);
+  void remove(std::uint32_t index);
+  void renew(std::uint32_t index, std::int64_t until);
+  // no_slot when nobody holds that token.
+  [[nodiscard]] std::uint32_t find(const LockToken& token) const;
+  [[nodiscard]] Lock& operator[](std::uint32_t index) { return locks_[index]; }
+  [[nodiscard]] const Lock& operator[](std::uint32_t index) const { return locks_[index]; }
+
+  [[nodiscard]] std::size_t size() const { return by_token_.size(); }
+  // The plain lock that ends first; never (max) when there is none.
+  [[nodiscard]] std::int64_t first_due() const;
+  [[nodiscard]] std::uint32_t first() const { return heap_.first(); }
+
+ private:
+  std::vector<Lock> locks_;
+  std::vector<std::uint32_t> free_;
+  std::unordered_map<LockToken, std::uint32_t> by_token_;
+  DeadlineHeap<std::vector<Lock>, &Lock::until, &Lock::place> heap_;
+};
+
+}  // namespace omnibus::broker

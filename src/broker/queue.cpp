@@ -1,0 +1,155 @@
+#include "broker/queue.hpp"
+
+#include "base/check.hpp"
+#include "broker/queue_parts.hpp"
+
+namespace omnibus::broker {
+
+Queue::Parts::Parts(QueueSettings with, Random& from, Instant created)
+    : settings(std::move(with)), random(from), accessed(created) {
+  next_sequence = (static_cast<SequenceNumber>(settings.partition) << 48) + 1;
+}
+
+Queue::Queue(QueueSettings settings, Random& random, Instant created)
+    : parts_(std::make_unique<Parts>(std::move(settings), random, created)) {}
+Queue::~Queue() = default;
+
+void Queue::apply(Instant now, const Command& command, Effects& effects) {
+  parts_->now = now;
+  parts_->effects = &effects;
+  parts_->run(command);
+  parts_->effects = nullptr;
+}
+
+Instant Queue::next_deadline() const { return parts_->next_deadline(); }
+const QueueSettings& Queue::settings() const { return parts_->settings; }
+
+QueueCounts Queue::counts() const {
+  const auto count = [&](SubQueue sub_queue, EntryState state) {
+    return parts_->state_counts[static_cast<std::size_t>(sub_queue)][static_cast<std::size_t>(state)];
+  };
+  const auto in = [&](SubQueue sub_queue) {
+    return count(sub_queue, EntryState::available) + count(sub_queue, EntryState::locked) +
+           count(sub_queue, EntryState::deferred) + count(sub_queue, EntryState::forwarding);
+  };
+  QueueCounts counts;
+  counts.deferred = count(SubQueue::active, EntryState::deferred);
+  counts.active = in(SubQueue::active)-counts.deferred;
+  counts.scheduled = count(SubQueue::active, EntryState::scheduled);
+  counts.dead_letter = in(SubQueue::dead_letter);
+  counts.transfer_dead_letter = in(SubQueue::transfer_dead_letter);
+  counts.locked = parts_->locks.size();
+  counts.sessions = parts_->sessions.size();
+  counts.receivers = parts_->receivers.size();
+  counts.size_bytes = parts_->size_bytes;
+  counts.accessed = parts_->accessed;
+  return counts;
+}
+
+void Queue::Parts::run(const Command& command) {
+  if (!failed) pass_time();
+  std::visit([this](const auto& one) { on(one); }, command);
+  if (!failed) serve();
+}
+
+void Queue::Parts::refuse(RequestId request, Error error) {
+  if (request != RequestId::none) emit(Refused{request, std::move(error)});
+}
+
+void Queue::Parts::emit_when_durable(Effect effect) {
+  if (appended <= durable && waiting.empty())
+    emit(std::move(effect));
+  else
+    waiting.push_back({appended, std::move(effect), {}});
+}
+
+void Queue::Parts::done_when_durable(RequestId request) {
+  if (request != RequestId::none) emit_when_durable(Done{request});
+}
+
+Location Queue::Parts::append(const Record& record) {
+  writer.clear();
+  encode_record(writer, record);
+  appended = effects->sink.append(writer.bytes(), {});
+  return appended;
+}
+
+void Queue::Parts::release(Location record) {
+  if (record != Location{}) effects->sink.release(record);
+}
+
+std::optional<Error> Queue::Parts::receive_refused() const {
+  if (failed) return Error{Errc::server_busy, fmt::format("the store of '{}' is recovering", settings.name)};
+  if (!may_receive(settings.status))
+    return Error{Errc::entity_disabled, fmt::format("receiving from '{}' is disabled", settings.name)};
+  return std::nullopt;
+}
+
+void Queue::Parts::on(const Persisted& command) {
+  if (failed) return;
+  durable = std::max(durable, command.through);
+  for (; !waiting.empty() && waiting.front().at <= durable; waiting.pop_front()) {
+    auto& first = waiting.front();
+    if (first.effect) {
+      if (const auto* deliver = std::get_if<Deliver>(&*first.effect))
+        if (Receiver* receiver = receivers.find(deliver->receiver)) --receiver->on_the_way;
+      emit(std::move(*first.effect));
+    }
+    release(first.release);
+  }
+  for (; !fresh.empty() && fresh.front().first <= durable; fresh.pop_front()) {
+    const std::uint32_t slot = fresh.front().second;
+    set_state(slot, entries[slot].has(Entry::is_scheduled) ? EntryState::scheduled : EntryState::available);
+  }
+}
+
+namespace {
+
+// Who asked for what waits, when an answer is owed.
+RequestId request_of(const Effect& effect) {
+  return std::visit(
+      [](const auto& one) {
+        if constexpr (requires { one.request; })
+          return one.request;
+        else
+          return RequestId::none;
+      },
+      effect);
+}
+
+}  // namespace
+
+void Queue::Parts::on(const StoreFailed&) {
+  failed = true;
+  for (const auto& one : waiting)
+    refuse(one.effect ? request_of(*one.effect) : RequestId::none,
+           {Errc::internal_error, fmt::format("the store of '{}' could not write", settings.name)});
+  waiting.clear();
+  fresh.clear();
+}
+
+void Queue::Parts::on(const Wake&) {}
+
+void Queue::Parts::on(const UpdateSettings& command) {
+  settings = command.settings;
+  for (const ReceiverId id : receivers.ids()) {
+    Receiver& receiver = *receivers.find(id);
+    std::optional<Error> why = receive_refused();
+    const bool forwards =
+        (receiver.sub_queue == SubQueue::active && !settings.forward_to.empty()) ||
+        (receiver.sub_queue == SubQueue::dead_letter && !settings.forward_dead_letters_to.empty());
+    if (!why && forwards)
+      why = Error{Errc::not_allowed, fmt::format("'{}' forwards its messages now", settings.name)};
+    if (!why) continue;
+    if (receiver.state == Receiver::State::waiting_for_session) {
+      emit(ReceiverRefused{id, *why});
+    } else {
+      emit(DetachReceiver{id, *why});
+    }
+    on(CloseReceiver{id});
+  }
+  dead_letter_forward_from = 0;
+  if (command.request != RequestId::none) emit(Done{command.request});
+}
+
+}  // namespace omnibus::broker

@@ -1,0 +1,167 @@
+#include "base/check.hpp"
+#include "broker/queue_parts.hpp"
+
+namespace omnibus::broker {
+namespace {
+
+constexpr std::string_view no_session_reason = "Session ID is null.";
+constexpr std::string_view no_session_description =
+    "Session enabled entity doesn't allow a message whose session identifier is null.";
+
+}  // namespace
+
+std::optional<Error> Queue::Parts::refuse_messages(std::span<const IncomingMessage> messages,
+                                                   bool forwarded) {
+  if (failed) return Error{Errc::server_busy, fmt::format("the store of '{}' is recovering", settings.name)};
+  if (!may_send(settings.status))
+    return Error{Errc::entity_disabled, fmt::format("sending to '{}' is disabled", settings.name)};
+  std::uint64_t bytes = 0;
+  for (const auto& message : messages) {
+    if (settings.requires_session && !message.facts.session_id && !forwarded)
+      return Error{Errc::not_allowed,
+                   fmt::format("'{}' requires a SessionId on every message", settings.name)};
+    if (message.bytes.size() > settings.message_bytes_max)
+      return Error{Errc::message_size_exceeded,
+                   fmt::format("message of {} bytes, '{}' takes {}", message.bytes.size(), settings.name,
+                               settings.message_bytes_max)};
+    bytes += message.bytes.size();
+  }
+  if (size_bytes + bytes > settings.size_bytes_max)
+    return Error{Errc::resource_limit_exceeded, fmt::format("'{}' is full: {} of {} bytes", settings.name,
+                                                            size_bytes, settings.size_bytes_max)};
+  return std::nullopt;
+}
+
+Instant Queue::Parts::expiry(Instant enqueued, std::uint64_t ttl_ms) const {
+  auto ttl = settings.default_time_to_live;
+  if (ttl_ms != 0) ttl = std::min(ttl, std::chrono::milliseconds{ttl_ms});
+  return ttl >= unlimited ? never : enqueued + ttl;
+}
+
+void Queue::Parts::store(std::span<const IncomingMessage> messages,
+                         const std::optional<ForwardedFrom>& forwarded,
+                         std::vector<SequenceNumber>* numbers) {
+  active_now();
+  StoredRecord& record = stored_record;
+  record.items.clear();
+  record.first = next_sequence;
+  record.enqueued = now;
+  std::vector<const Payload*> payloads;
+  payloads.reserve(messages.size());
+  std::vector<bool> dropped(messages.size(), false);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto& [facts, bytes] = messages[i];
+    if (settings.requires_duplicate_detection && facts.message_id) {
+      if (history.seen(*facts.message_id, now, settings.duplicate_window)) {
+        dropped[i] = true;
+        continue;
+      }
+      history.add(*facts.message_id, now, settings.duplicate_window);
+    }
+    auto& item = record.items.emplace_back();
+    item.size = static_cast<std::uint32_t>(bytes.size());
+    item.properties_bytes = facts.application_properties_bytes;
+    item.message_id = settings.requires_duplicate_detection ? facts.message_id : std::nullopt;
+    item.scheduled = facts.scheduled && *facts.scheduled > now;
+    item.due = item.scheduled ? *facts.scheduled : expiry(now, facts.ttl_ms.value_or(0));
+    if (item.scheduled) item.ttl_ms = facts.ttl_ms.value_or(0);
+    if (settings.requires_session) item.session_id = facts.session_id;
+    if (forwarded) {
+      item.hops = forwarded->hops;
+      MessageChanges with = forwarded->changes ? *forwarded->changes : MessageChanges{};
+      if (!with.enqueue_sequence && forwarded->sequence != 0) with.enqueue_sequence = forwarded->sequence;
+      if (settings.requires_session && !facts.session_id) {
+        item.sub_queue = SubQueue::dead_letter;
+        item.scheduled = false;
+        with.dead_letter_reason = no_session_reason;
+        with.dead_letter_description = no_session_description;
+      }
+      item.changes = intern(std::move(with));
+    }
+    payloads.push_back(&bytes);
+  }
+  // A dropped duplicate gets a number of its own, behind the others, that never names a message.
+  SequenceNumber stored = record.first;
+  SequenceNumber spare = record.first + static_cast<SequenceNumber>(record.items.size());
+  for (std::size_t i = 0; numbers && i < messages.size(); ++i)
+    numbers->push_back(dropped[i] ? spare++ : stored++);
+  record.next = spare;
+  if (record.items.empty() && record.next == record.first) return;
+
+  writer.clear();
+  encode_record(writer, record);
+  record.head_bytes = static_cast<std::uint32_t>(writer.size());
+  appended = effects->sink.append(writer.bytes(), payloads);
+  add_stored(record, appended, [](const StoredRecord::Item&) { return EntryState::pending; });
+}
+
+void Queue::Parts::on(const Enqueue& command) {
+  check(!command.forwarded || command.messages.size() == 1, "a forwarded message comes alone");
+  if (auto error = refuse_messages(command.messages, command.forwarded.has_value()))
+    return refuse(command.request, std::move(*error));
+  store(command.messages, command.forwarded, nullptr);
+  // Also when all were duplicates: the first of their kind may not be durable yet.
+  if (command.request != RequestId::none) emit_when_durable(Accepted{command.request});
+}
+
+void Queue::Parts::on(const Schedule& command) {
+  for (const auto& message : command.messages)
+    if (!message.facts.scheduled)
+      return refuse(command.request,
+                    {Errc::argument_error, "a scheduled message needs x-opt-scheduled-enqueue-time"});
+  if (auto error = refuse_messages(command.messages, false))
+    return refuse(command.request, std::move(*error));
+  Scheduled answer{command.request, {}};
+  store(command.messages, std::nullopt, &answer.sequences);
+  if (command.request != RequestId::none) emit_when_durable(std::move(answer));
+}
+
+void Queue::Parts::on(const CancelScheduled& command) {
+  if (failed || !may_send(settings.status))
+    return refuse(command.request,
+                  {Errc::entity_disabled, fmt::format("sending to '{}' is disabled", settings.name)});
+  RemovedRecord record;
+  std::vector<std::uint32_t> slots;
+  for (const SequenceNumber sequence : command.sequences) {
+    const std::uint32_t slot = lanes[0].find(sequence);
+    if (slot == no_slot || entries[slot].state != EntryState::scheduled ||
+        std::find(slots.begin(), slots.end(), slot) != slots.end())
+      return refuse(command.request,
+                    {Errc::message_not_found,
+                     fmt::format("no message {} is scheduled in '{}'", sequence, settings.name)});
+    slots.push_back(slot);
+    record.sequences.push_back(sequence);
+  }
+  active_now();
+  if (!slots.empty()) append(record);
+  for (const std::uint32_t slot : slots) release(erase(slot));
+  done_when_durable(command.request);
+}
+
+void Queue::Parts::on(const EnqueueTransferDeadLetter& command) {
+  if (failed)
+    return refuse(command.request,
+                  {Errc::server_busy, fmt::format("the store of '{}' is recovering", settings.name)});
+  StoredRecord& record = stored_record;
+  record.items.clear();
+  record.first = take_number();
+  record.next = next_sequence;
+  record.enqueued = now;
+  auto& item = record.items.emplace_back();
+  item.size = static_cast<std::uint32_t>(command.message.bytes.size());
+  item.properties_bytes = command.message.facts.application_properties_bytes;
+  item.sub_queue = SubQueue::transfer_dead_letter;
+  MessageChanges with;
+  with.dead_letter_reason = truncated(command.reason, dead_letter_text_chars_max);
+  with.dead_letter_description = truncated(command.description, dead_letter_text_chars_max);
+  item.changes = intern(std::move(with));
+  writer.clear();
+  encode_record(writer, record);
+  record.head_bytes = static_cast<std::uint32_t>(writer.size());
+  const Payload* payload = &command.message.bytes;
+  appended = effects->sink.append(writer.bytes(), {&payload, 1});
+  add_stored(record, appended, [](const StoredRecord::Item&) { return EntryState::pending; });
+  if (command.request != RequestId::none) emit_when_durable(Accepted{command.request});
+}
+
+}  // namespace omnibus::broker

@@ -1,0 +1,215 @@
+// The inside of a Queue. Split by question over queue_*.cpp:
+//   queue.cpp             the door: which command goes where, what waits for the journal
+//   queue_states.cpp      an entry changes its state; every index and count follows
+//   queue_enqueue.cpp     what comes in
+//   queue_serve.cpp       who gets the next message
+//   queue_settle.cpp      how a lock ends
+//   queue_sessions.cpp    who holds a message session
+//   queue_look.cpp        peek, deferred messages, deleting
+//   queue_time.cpp        what happens because time passes
+//   queue_replay.cpp      repeating decisions from records
+//   queue_checkpoint.cpp  the same in slices, for a fast start
+#pragma once
+
+#include <array>
+#include <deque>
+#include <unordered_map>
+
+#include "broker/deadline_heap.hpp"
+#include "broker/duplicate_history.hpp"
+#include "broker/entry_table.hpp"
+#include "broker/lane.hpp"
+#include "broker/lock_table.hpp"
+#include "broker/queue.hpp"
+#include "broker/receivers.hpp"
+#include "broker/records.hpp"
+#include "broker/sessions.hpp"
+
+namespace omnibus::broker {
+
+inline constexpr std::int64_t never_ms = std::numeric_limits<std::int64_t>::max();
+[[nodiscard]] inline std::int64_t to_ms(Instant at) { return at.time_since_epoch().count(); }
+[[nodiscard]] inline Instant to_instant(std::int64_t ms) { return Instant{std::chrono::milliseconds{ms}}; }
+
+struct Queue::Parts {
+  Parts(QueueSettings with, Random& from, Instant created);
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  // --- queue.cpp
+  struct Waiting {
+    Location at;
+    std::optional<Effect> effect;
+    Location release;  // a record that nobody needs after the effect
+  };
+  void run(const Command& command);
+  void on(const Enqueue& command);
+  void on(const Schedule& command);
+  void on(const CancelScheduled& command);
+  void on(const AttachReceiver& command);
+  void on(const SetCredit& command);
+  void on(const CloseReceiver& command);
+  void on(const Settle& command);
+  void on(const RenewLocks& command);
+  void on(const ReceiveDeferred& command);
+  void on(const Peek& command);
+  void on(const RenewSessionLock& command);
+  void on(const SetSessionState& command);
+  void on(const GetSessionState& command);
+  void on(const ListSessions& command);
+  void on(const BatchDelete& command);
+  void on(const Purge& command);
+  void on(const UpdateSettings& command);
+  void on(const Forwarded& command);
+  void on(const EnqueueTransferDeadLetter& command);
+  void on(const Persisted& command);
+  void on(const StoreFailed& command);
+  void on(const Wake& command);
+  void emit(Effect effect) { effects->list.push_back(std::move(effect)); }
+  void refuse(RequestId request, Error error);
+  // Says so once everything appended so far is durable.
+  void emit_when_durable(Effect effect);
+  void done_when_durable(RequestId request);
+  Location append(const Record& record);
+  void release(Location record);
+  [[nodiscard]] std::optional<Error> receive_refused() const;
+
+  // --- queue_states.cpp: shared by commands and replay, no records and no effects in here
+  [[nodiscard]] std::uint32_t find(SequenceNumber sequence) const;
+  void place(std::uint32_t slot);  // into its lanes, by its sub-queue and session
+  void displace(std::uint32_t slot);
+  void set_state(std::uint32_t slot, EntryState to);
+  void lock(std::uint32_t slot, const LockToken& token, Instant until, ReceiverId receiver, bool of_session);
+  void set_changes(std::uint32_t slot, SharedChanges to);
+  [[nodiscard]] SharedChanges changes_of(std::uint32_t slot) const;
+  [[nodiscard]] SharedChanges intern(MessageChanges changes);
+  // Forgets a message; its record, when nobody else is in it, is the answer.
+  [[nodiscard]] Location erase(std::uint32_t slot);
+  void move_to_dead_letter(std::uint32_t slot, std::uint16_t delivery_count, bool stays,
+                           SharedChanges changes);
+  void activate(std::uint32_t slot, SequenceNumber sequence, Instant enqueued, Instant expires);
+  void add_stored(const StoredRecord& record, Location at, EntryState (*state_of)(const StoredRecord::Item&));
+  [[nodiscard]] MessageStatus status_of(std::uint32_t slot) const;
+  void touch(std::uint32_t session);  // look at it again before the command ends
+  void settle_touched();
+
+  // --- queue_enqueue.cpp
+  [[nodiscard]] std::optional<Error> refuse_messages(std::span<const IncomingMessage> messages,
+                                                     bool forwarded);
+  [[nodiscard]] Instant expiry(Instant enqueued, std::uint64_t ttl_ms) const;
+  void store(std::span<const IncomingMessage> messages, const std::optional<ForwardedFrom>& forwarded,
+             std::vector<SequenceNumber>* numbers);
+  [[nodiscard]] SequenceNumber take_number() { return next_sequence++; }
+
+  // --- queue_serve.cpp
+  void serve();
+  void serve_line(SubQueue sub_queue);
+  void serve_session(std::uint32_t session);
+  void serve_forwards(SubQueue sub_queue, const std::string& target);
+  // False when the message turned out to be expired.
+  bool deliver(Receiver& receiver, std::uint32_t slot);
+  void flush_deliveries();
+  void drained(Receiver& receiver);
+
+  // --- queue_settle.cpp
+  [[nodiscard]] Result<std::vector<std::uint32_t>> find_locks(const std::vector<LockToken>& tokens,
+                                                              const std::optional<std::string>& session_id,
+                                                              ReceiverId receiver) const;
+  [[nodiscard]] Result<SharedChanges> merged(std::uint32_t slot, Bytes properties);
+  void give_back(std::uint32_t slot, bool counted, bool journaled);
+  void expire(std::uint32_t slot);
+  void remove(std::uint32_t slot);
+  void dead_letter(std::uint32_t slot, std::optional<std::string> reason,
+                   std::optional<std::string> description, SharedChanges base, bool stays = false);
+
+  // --- queue_sessions.cpp
+  void accept_session(Receiver& receiver, std::uint32_t session);
+  void grant_sessions();
+  // The link let it go, or its lock ran out.
+  void end_session(std::uint32_t session, bool ran_out);
+  [[nodiscard]] Result<std::uint32_t> held_session(const std::string& id, ConnectionId connection) const;
+  void set_session_state(const SessionStateRecord& record);
+
+  // --- queue_time.cpp
+  void pass_time();
+  [[nodiscard]] Instant next_deadline() const;
+  [[nodiscard]] Instant idle_deadline() const;
+  void active_now() { accessed = now; }
+
+  // --- queue_replay.cpp
+  [[nodiscard]] Result<void> repeat(const Record& record, Location at);
+  [[nodiscard]] Result<void> repeat(const RemovedRecord& record);
+  [[nodiscard]] Result<void> repeat(const LockedRecord& record);
+  [[nodiscard]] Result<void> repeat(const RenewedRecord& record);
+  [[nodiscard]] Result<void> repeat(const ReturnedRecord& record);
+  [[nodiscard]] Result<void> repeat(const DeferredRecord& record);
+  [[nodiscard]] Result<void> repeat(const DeadLetteredRecord& record);
+  [[nodiscard]] Result<void> repeat(const ActivatedRecord& record);
+  [[nodiscard]] Result<void> repeat(const SessionStateRecord& record);
+  // no_slot when it is gone; an error when it is one that nobody could have touched.
+  [[nodiscard]] Result<std::uint32_t> find_to_repeat(SequenceNumber sequence) const;
+
+  // --- queue_checkpoint.cpp
+  struct Checkpoint {
+    enum class Phase : std::uint8_t { head, sessions, messages, history, done };
+    Phase phase = Phase::done;
+    std::optional<std::string> session_id;
+    std::size_t sub_queue = 0;
+    SequenceNumber sequence = 0;
+    std::uint64_t history = 0;
+  };
+  [[nodiscard]] bool write_slice(CheckpointSink& sink, std::size_t messages_max);
+  void write_message(RecordWriter& out, std::uint32_t slot) const;
+  [[nodiscard]] Result<void> read_slice(Bytes slice);
+  [[nodiscard]] bool read_message(RecordReader& in);
+
+  QueueSettings settings;
+  Random& random;
+
+  EntryTable entries;
+  std::array<Lane, sub_queue_count> lanes{Lane{entries}, Lane{entries}, Lane{entries}};
+  DeadlineHeap<EntryTable, &Entry::due, &Entry::link> deadlines{entries};
+  LockTable locks;
+  Sessions sessions{entries};
+  Receivers receivers;
+  DuplicateHistory history;
+
+  std::unordered_map<std::uint32_t, SharedChanges> changes;   // by slot
+  std::unordered_map<SequenceNumber, std::uint32_t> origins;  // activated messages by their stored number
+  std::unordered_map<std::uint64_t, std::uint32_t> shared_records;  // messages left in a batch's record
+  SharedChanges last_interned;
+
+  std::array<std::array<std::uint64_t, entry_state_count>, sub_queue_count> state_counts{};
+  std::uint64_t size_bytes = 0;
+  SequenceNumber next_sequence = 1;
+
+  Location durable;
+  Location appended;
+  std::deque<Waiting> waiting;
+  std::deque<std::pair<Location, std::uint32_t>> fresh;  // stored messages nobody may see yet
+  bool failed = false;
+
+  std::vector<std::uint32_t> touched;
+  LockedRecord new_locks;               // of this command, one record
+  RemovedRecord new_removals;           // receive-and-delete of this command, one record
+  std::vector<Waiting> new_deliveries;  // what waits for new_removals
+  std::size_t forwards_on_the_way = 0;
+  SequenceNumber dead_letter_forward_from = 0;
+
+  Instant accessed{};
+  Instant idle_asked{};
+  Checkpoint checkpoint;
+  RecordWriter writer;
+  StoredRecord stored_record;
+
+  // Only during apply().
+  Instant now{};
+  Effects* effects = nullptr;
+};
+
+// Merges an encoded map of properties into another; values that are null stay, they delete at delivery.
+[[nodiscard]] Result<std::vector<std::uint8_t>> merge_properties(Bytes into, Bytes more);
+// At most `chars_max` characters, never half of one.
+[[nodiscard]] std::string truncated(std::string text, std::size_t chars_max);
+
+}  // namespace omnibus::broker

@@ -1,0 +1,198 @@
+#include "base/check.hpp"
+#include "broker/queue_parts.hpp"
+
+namespace omnibus::broker {
+
+Result<std::vector<std::uint8_t>> merge_properties(Bytes into, Bytes more) {
+  auto first = amqp::decode_value({into});
+  if (!first) return fail(first.error());
+  auto second = amqp::decode_value({more});
+  if (!second) return fail(second.error());
+  amqp::Map all;
+  if (auto* map = first->get_if<amqp::Map>()) all = std::move(*map);
+  const auto* added = second->get_if<amqp::Map>();
+  if (!added) return fail(Errc::argument_error, "properties to modify are no map");
+  for (const auto& [key, value] : added->entries) {
+    const auto name = key.as_text();
+    if (!name) return fail(Errc::argument_error, "a property to modify has no text for a name");
+    if (value.is_list_or_array() || value.get_if<amqp::Map>())
+      return fail(Errc::argument_error, "property '{}' to modify is no simple value", *name);
+    all.set(amqp::Value{*name}, value);
+  }
+  return amqp::encode(amqp::Value{std::move(all)});
+}
+
+std::string truncated(std::string text, std::size_t chars_max) {
+  if (text.size() <= chars_max) return text;
+  std::size_t chars = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool starts = (static_cast<unsigned char>(text[at]) & 0xc0) != 0x80;
+    if (starts && ++chars > chars_max) {
+      text.resize(at);
+      break;
+    }
+  }
+  return text;
+}
+
+Result<std::vector<std::uint32_t>> Queue::Parts::find_locks(const std::vector<LockToken>& tokens,
+                                                            const std::optional<std::string>& session_id,
+                                                            ReceiverId receiver) const {
+  std::vector<std::uint32_t> found;
+  found.reserve(tokens.size());
+  for (const auto& token : tokens) {
+    const std::uint32_t lock = locks.find(token);
+    if (lock != no_slot) {
+      const Entry& entry = entries[locks[lock].slot];
+      if (session_id && locks[lock].of_session && sessions[entry.session].id != *session_id)
+        return fail(Errc::session_lock_lost, "session '{}' of '{}' does not hold the lock", *session_id,
+                    settings.name);
+      if (std::find(found.begin(), found.end(), lock) != found.end())
+        return fail(Errc::message_lock_lost, "a lock of '{}' is named twice", settings.name);
+      found.push_back(lock);
+      continue;
+    }
+    // In a queue with sessions a lock goes when the session does, unless its link is still there.
+    const Receiver* link = const_cast<Receivers&>(receivers).find(receiver);
+    const bool link_is_there = link && (link->sub_queue != SubQueue::active || link->session != no_slot);
+    if (settings.requires_session && !link_is_there && (session_id || receiver != ReceiverId::none))
+      return fail(Errc::session_lock_lost, "the session lock in '{}' was lost", settings.name);
+    return fail(Errc::message_lock_lost,
+                "the lock supplied is invalid: it expired, or '{}' settled it already", settings.name);
+  }
+  return found;
+}
+
+Result<SharedChanges> Queue::Parts::merged(std::uint32_t slot, Bytes properties) {
+  SharedChanges present = changes_of(slot);
+  if (properties.empty()) return present;
+  MessageChanges with = present ? *present : MessageChanges{};
+  auto map = merge_properties(with.application_properties, properties);
+  if (!map) return fail(map.error());
+  with.application_properties = std::move(*map);
+  return intern(std::move(with));
+}
+
+void Queue::Parts::on(const Settle& command) {
+  if (failed || command.receiver == ReceiverId::none)
+    if (auto error = receive_refused()) return refuse(command.request, std::move(*error));
+  auto found = find_locks(command.tokens, command.session_id, command.receiver);
+  if (!found) return refuse(command.request, std::move(found.error()));
+
+  // Everything is judged before anything changes.
+  std::vector<std::pair<std::uint32_t, SharedChanges>> slots;
+  for (const std::uint32_t lock : *found) {
+    const std::uint32_t slot = locks[lock].slot;
+    Bytes properties;
+    if (const auto* abandon = std::get_if<Abandon>(&command.outcome)) properties = abandon->properties;
+    if (const auto* defer = std::get_if<Defer>(&command.outcome)) properties = defer->properties;
+    if (const auto* dead = std::get_if<DeadLetter>(&command.outcome)) {
+      properties = dead->properties;
+      if (entries[slot].sub_queue != SubQueue::active)
+        return refuse(command.request,
+                      {Errc::not_allowed,
+                       fmt::format("a dead letter of '{}' cannot be dead-lettered again", settings.name)});
+    }
+    auto with = merged(slot, properties);
+    if (!with) return refuse(command.request, std::move(with.error()));
+    slots.emplace_back(slot, std::move(*with));
+  }
+
+  active_now();
+  if (std::holds_alternative<Complete>(command.outcome)) {
+    RemovedRecord record;
+    for (const auto& [slot, with] : slots) record.sequences.push_back(entries[slot].sequence);
+    if (!slots.empty()) {
+      writer.clear();
+      encode_record(writer, record);
+      appended = effects->sink.append(writer.bytes(), {});
+    }
+    for (const auto& [slot, with] : slots) release(erase(slot));
+    return done_when_durable(command.request);
+  }
+  for (auto& [slot, with] : slots) {
+    Entry& entry = entries[slot];
+    const std::size_t grown = entry.properties_bytes + (with ? with->application_properties.size() : 0);
+    if (entry.sub_queue == SubQueue::active && with && grown > application_properties_bytes_max) {
+      dead_letter(slot, "HeaderSizeExceeded", "The size quota for this stream has been exceeded.", with);
+    } else if (std::holds_alternative<Abandon>(command.outcome)) {
+      set_changes(slot, with);
+      give_back(slot, true, true);
+    } else if (std::holds_alternative<Release>(command.outcome)) {
+      give_back(slot, false, true);
+    } else if (std::holds_alternative<Defer>(command.outcome)) {
+      append(DeferredRecord{entry.sequence, with});
+      set_changes(slot, with);
+      set_state(slot, EntryState::deferred);
+    } else {
+      const auto& dead = std::get<DeadLetter>(command.outcome);
+      dead_letter(slot, dead.reason, dead.description, with);
+    }
+  }
+  done_when_durable(command.request);
+}
+
+void Queue::Parts::give_back(std::uint32_t slot, bool counted, bool journaled) {
+  Entry& entry = entries[slot];
+  if (counted && entry.delivery_count < 0xffff) ++entry.delivery_count;
+  const bool deferred = entry.has(Entry::was_deferred);
+  if (entry.sub_queue == SubQueue::active) {
+    if (counted && entry.delivery_count >= settings.delivery_count_max)
+      return dead_letter(
+          slot, "MaxDeliveryCountExceeded",
+          fmt::format("Message could not be consumed after {} delivery attempts.", entry.delivery_count),
+          changes_of(slot));
+    // It did not expire while it was locked; now it may [contract 5.4].
+    if (!deferred && entry.due <= to_ms(now)) return expire(slot);
+  }
+  if (journaled) append(ReturnedRecord{entry.sequence, entry.delivery_count, changes_of(slot)});
+  set_state(slot, deferred ? EntryState::deferred : EntryState::available);
+  entry.set(Entry::was_deferred, false);
+}
+
+void Queue::Parts::expire(std::uint32_t slot) {
+  if (settings.dead_letter_on_expiration)
+    dead_letter(slot, "TTLExpiredException", "The message expired and was dead lettered.", changes_of(slot));
+  else
+    remove(slot);
+}
+
+void Queue::Parts::remove(std::uint32_t slot) {
+  append(RemovedRecord{{entries[slot].sequence}});
+  release(erase(slot));
+}
+
+void Queue::Parts::dead_letter(std::uint32_t slot, std::optional<std::string> reason,
+                               std::optional<std::string> description, SharedChanges base, bool stays) {
+  MessageChanges with = base ? *base : MessageChanges{};
+  if (reason) with.dead_letter_reason = truncated(std::move(*reason), dead_letter_text_chars_max);
+  if (description)
+    with.dead_letter_description = truncated(std::move(*description), dead_letter_text_chars_max);
+  SharedChanges shared = intern(std::move(with));
+  const Entry& entry = entries[slot];
+  append(DeadLetteredRecord{entry.sequence, entry.delivery_count, stays, shared});
+  move_to_dead_letter(slot, entry.delivery_count, stays, std::move(shared));
+}
+
+void Queue::Parts::on(const RenewLocks& command) {
+  if (auto error = receive_refused()) return refuse(command.request, std::move(*error));
+  auto found = find_locks(command.tokens, std::nullopt, ReceiverId::none);
+  if (!found) return refuse(command.request, std::move(found.error()));
+  for (const std::uint32_t lock : *found)
+    if (locks[lock].of_session)
+      return refuse(command.request,
+                    {Errc::not_allowed, "a message of a session lives as long as the session's lock"});
+  active_now();
+  LocksRenewed answer{command.request, {}};
+  RenewedRecord record;
+  const Instant until = now + settings.lock_duration;
+  for (const std::uint32_t lock : *found) {
+    locks.renew(lock, to_ms(until));
+    record.items.emplace_back(locks[lock].token, until);
+    answer.locked_until.push_back(until);
+  }
+  if (!record.items.empty()) append(record);
+  if (command.request != RequestId::none) emit(std::move(answer));  // as the lock itself: not awaited
+}
+
+}  // namespace omnibus::broker

@@ -1,0 +1,96 @@
+// Little-endian fields one after another, for records and checkpoints. The reader's errors stick: after the
+// first every field is zero or empty and ok() is false.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "broker/message_status.hpp"
+
+namespace omnibus::broker {
+
+class RecordWriter {
+ public:
+  template <std::integral T>
+  void put(T value) {
+    const std::size_t at = out_.size();
+    out_.resize(at + sizeof value);
+    std::memcpy(out_.data() + at, &value, sizeof value);
+  }
+  void put_bytes(Bytes bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
+  void put_text(std::string_view text) {
+    put(static_cast<std::uint32_t>(text.size()));
+    put_bytes(as_bytes(text));
+  }
+  void put_optional_text(const std::optional<std::string>& text) {
+    put(static_cast<std::uint8_t>(text.has_value()));
+    if (text) put_text(*text);
+  }
+  void put_token(const LockToken& token) { put_bytes(token.bytes); }
+  void put_changes(const MessageChanges& changes);
+
+  // Overwrites a 32-bit field written earlier.
+  void set_u32(std::size_t at, std::uint32_t value) { std::memcpy(out_.data() + at, &value, sizeof value); }
+  [[nodiscard]] std::size_t size() const { return out_.size(); }
+  [[nodiscard]] Bytes bytes() const { return out_; }
+  void clear() { out_.clear(); }
+
+ private:
+  std::vector<std::uint8_t> out_;
+};
+
+class RecordReader {
+ public:
+  explicit RecordReader(Bytes bytes) : rest_(bytes) {}
+  template <std::integral T>
+  T get() {
+    T value{};
+    if (rest_.size() < sizeof value) {
+      refuse();
+      return value;
+    }
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_ = rest_.subspan(sizeof value);
+    return value;
+  }
+  Bytes get_bytes(std::size_t size) {
+    if (rest_.size() < size) {
+      refuse();
+      return {};
+    }
+    const Bytes bytes = rest_.first(size);
+    rest_ = rest_.subspan(size);
+    return bytes;
+  }
+  std::string get_text() { return std::string{as_text(get_bytes(get<std::uint32_t>()))}; }
+  std::optional<std::string> get_optional_text() {
+    if (get<std::uint8_t>() == 0) return std::nullopt;
+    return get_text();
+  }
+  LockToken get_token() {
+    LockToken token;
+    const Bytes bytes = get_bytes(token.bytes.size());
+    if (!bytes.empty()) std::memcpy(token.bytes.data(), bytes.data(), bytes.size());
+    return token;
+  }
+  MessageChanges get_changes();
+
+  void refuse() {
+    ok_ = false;
+    rest_ = {};
+  }
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] std::size_t left() const { return rest_.size(); }
+
+ private:
+  Bytes rest_;
+  bool ok_ = true;
+};
+
+}  // namespace omnibus::broker
