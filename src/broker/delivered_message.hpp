@@ -14,9 +14,9 @@
 namespace omnibus::broker {
 
 struct DeliveryForm {
-  std::optional<Instant> locked_until;  // x-opt-locked-until; peek and receive-and-delete have none
-  std::optional<LockToken> lock;        // as a delivery-annotation; receive-by-sequence-number needs it
-  bool omit_body = false;               // peek with omit-message-body
+  std::optional<Instant> locked_until{};  // x-opt-locked-until; peek and receive-and-delete have none
+  std::optional<LockToken> lock{};        // as a delivery-annotation; receive-by-sequence-number needs it
+  bool omit_body = false;                 // peek with omit-message-body
 };
 
 // Fails with `decode_error` when the stored bytes are no message: then the store is damaged.

@@ -3,7 +3,8 @@
 // A slice is a kind byte, a count and that many items. Everything is told by its present value, and the
 // records that follow the checkpoint's beginning are replayed over it: a message that changed after its slice
 // was written is brought up to date by them. Messages only ever move forward in the order in which slices are
-// written (a later number, a later sub-queue), so none is missed between two slices.
+// written (a later number, a later sub-queue), so none is missed between two slices; one that moved in
+// between is written twice, and the later slice is right.
 
 namespace omnibus::broker {
 namespace {
@@ -172,10 +173,16 @@ bool Queue::Parts::read_message(RecordReader& in) {
     token = in.get_token();
     until = in.get<std::int64_t>();
   }
-  if (!in.ok() || sub_queue >= sub_queue_count || find(read.sequence) != no_slot) return false;
+  if (!in.ok() || sub_queue >= sub_queue_count || read.sequence <= 0) return false;
   read.sub_queue = static_cast<SubQueue>(sub_queue);
   if ((flags & in_session) && read.sub_queue != SubQueue::active) return false;
   if ((flags & is_scheduled) && (flags & (is_locked | is_deferred))) return false;
+  // It may have been written in an earlier slice, before it moved; this one is younger.
+  const SequenceNumber earlier[] = {read.sequence, (flags & is_scheduled) ? 0 : read.ttl_or_origin};
+  for (const SequenceNumber sequence : earlier) {
+    const std::uint32_t known = sequence == 0 ? no_slot : find(sequence);
+    if (known != no_slot) std::ignore = erase(known);
+  }
   if ((flags & is_locked) && locks.find(token) != no_slot) return false;
 
   const std::uint32_t slot = entries.add();

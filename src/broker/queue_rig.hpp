@@ -31,12 +31,20 @@ class FakeJournal : public RecordSink {
     records.push_back(std::move(entry));
     return {records.size()};
   }
-  void release(Location record) override {
-    EXPECT_TRUE(released.insert(record.value).second) << record.value;
+  void release(Location record) override { releasing.emplace_back(records.size(), record.value); }
+  // A release counts once what was appended before it is durable.
+  void synced(std::size_t durable) {
+    for (const auto& [after, place] : releasing) {
+      if (after <= durable) {
+        EXPECT_TRUE(released.insert(place).second) << "released twice: " << place;
+      }
+    }
+    std::erase_if(releasing, [&](const auto& one) { return one.first <= durable; });
   }
 
   std::vector<Entry> records{};  // place i + 1
   std::set<std::uint64_t> released;
+  std::vector<std::pair<std::size_t, std::uint64_t>> releasing;  // after this many records, this place
 };
 
 struct SliceStore : CheckpointSink {
@@ -91,6 +99,7 @@ class QueueRig {
       durable = journal.records.size();
       run(Persisted{{durable}});
     }
+    journal.synced(durable);
   }
 
   static IncomingMessage message(const std::string& body, const SendOptions& with = {}) {
@@ -227,7 +236,7 @@ class QueueRig {
   // The process dies: what was not synced never happened, all links are gone.
   void crash() {
     journal.records.resize(durable);
-    std::erase_if(journal.released, [&](std::uint64_t place) { return place > durable; });
+    journal.releasing.clear();
     queue = rebuilt(nullptr, 0);
     answers.clear();
     deliveries.clear();

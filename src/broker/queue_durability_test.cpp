@@ -1,0 +1,175 @@
+// What is durable before a peer sees something [contract 4.6], row by row, and what a crash leaves.
+#include "broker/queue_rig.hpp"
+
+namespace omnibus::broker {
+namespace {
+
+TEST(QueueDurability, SendIsAnsweredAndDeliveredOnlyWhenDurable) {
+  QueueRig rig;
+  rig.attach(rig.plain);
+  rig.credit(rig.plain, 10);
+  rig.auto_sync = false;
+  const auto request = rig.ask();
+  rig.apply(Enqueue{request, {QueueRig::message("a"), QueueRig::message("b")}});
+  EXPECT_EQ(rig.journal.records.size(), 1u);  // one record per transfer
+  EXPECT_FALSE(rig.answer<Accepted>(request));
+  EXPECT_FALSE(rig.next(rig.plain));
+  EXPECT_TRUE(rig.peek().empty());
+  rig.sync();
+  EXPECT_TRUE(rig.answer<Accepted>(request));
+  EXPECT_EQ(rig.next(rig.plain)->body, "a");
+  EXPECT_EQ(rig.next(rig.plain)->body, "b");
+}
+
+TEST(QueueDurability, RefusedSendLeavesNothing) {
+  QueueRig rig{{.requires_session = true}};
+  const auto request = rig.ask();
+  rig.apply(Enqueue{request, {QueueRig::message("a", {.session = "s"}), QueueRig::message("b")}});
+  EXPECT_EQ(rig.refusal(request), Errc::not_allowed);
+  EXPECT_TRUE(rig.journal.records.empty());
+}
+
+TEST(QueueDurability, LostSendNeverHappened) {
+  QueueRig rig;
+  rig.send("kept");
+  rig.auto_sync = false;
+  rig.apply(Enqueue{rig.ask(), {QueueRig::message("lost")}});
+  rig.crash();
+  rig.auto_sync = true;
+  EXPECT_EQ(rig.receive().body, "kept");
+  EXPECT_FALSE(rig.try_receive());
+}
+
+TEST(QueueDurability, EverySettlementAnswerWaits) {
+  for (const Outcome& outcome : {Outcome{Complete{}}, Outcome{Abandon{}}, Outcome{Defer{}},
+                                 Outcome{DeadLetter{}}, Outcome{Release{}}}) {
+    QueueRig rig;
+    rig.send("a");
+    const auto got = rig.receive();
+    rig.auto_sync = false;
+    const auto request = rig.ask();
+    rig.apply(Settle{request, {got.lock}, outcome, std::nullopt});
+    EXPECT_FALSE(rig.answer<Done>(request)) << outcome.index();
+    rig.sync();
+    EXPECT_TRUE(rig.answer<Done>(request)) << outcome.index();
+  }
+}
+
+TEST(QueueDurability, SettlementNobodyAwaitsIsJournaledToo) {
+  QueueRig rig;
+  rig.send("a");
+  const auto got = rig.receive();
+  rig.apply(Settle{RequestId::none, {got.lock}, Complete{}, std::nullopt});
+  EXPECT_TRUE(rig.answers.size() == 1) << "only the send was answered";
+  rig.crash();
+  EXPECT_FALSE(rig.try_receive());
+}
+
+TEST(QueueDurability, LockIsNotAwaitedButHoldsOverARestartOnceDurable) {
+  QueueRig rig{{.lock_duration = 30s}};
+  rig.send("a");
+  rig.attach(rig.plain);
+  rig.auto_sync = false;
+  rig.credit(rig.plain, 1);
+  const auto got = rig.next(rig.plain).value();  // left before its lock was durable
+  rig.sync();
+  rig.crash();
+  rig.auto_sync = true;
+  EXPECT_FALSE(rig.try_receive());
+  EXPECT_EQ(rig.complete(got.lock), std::nullopt);
+}
+
+TEST(QueueDurability, LostLockLeavesTheMessageAvailableAndTheAttemptUncounted) {
+  QueueRig rig;
+  rig.send("a");
+  rig.attach(rig.plain);
+  rig.auto_sync = false;
+  rig.credit(rig.plain, 1);
+  const auto lost = rig.next(rig.plain).value();
+  rig.crash();
+  rig.auto_sync = true;
+  EXPECT_EQ(rig.complete(lost.lock), Errc::message_lock_lost);
+  EXPECT_EQ(rig.receive().attempts, 1u);
+}
+
+TEST(QueueDurability, LockThatSurvivedEndsInItsTimeAndCounts) {
+  QueueRig rig{{.lock_duration = 30s}};
+  rig.send("a");
+  const auto got = rig.receive();
+  rig.advance(10s);
+  EXPECT_EQ(rig.renew(got.lock), std::nullopt);
+  rig.crash();
+  rig.advance(29s);
+  EXPECT_FALSE(rig.try_receive());
+  rig.advance(1s);
+  EXPECT_EQ(rig.receive().attempts, 2u);
+}
+
+TEST(QueueDurability, DuplicateIsAcceptedOnlyWhenTheFirstIsDurable) {
+  QueueRig rig{{.requires_duplicate_detection = true}};
+  rig.auto_sync = false;
+  rig.apply(Enqueue{rig.ask(), {QueueRig::message("a", {.id = "1"})}});
+  const auto second = rig.ask();
+  rig.apply(Enqueue{second, {QueueRig::message("a", {.id = "1"})}});
+  EXPECT_FALSE(rig.answer<Accepted>(second));
+  rig.sync();
+  EXPECT_TRUE(rig.answer<Accepted>(second));
+}
+
+TEST(QueueDurability, FailedStoreRefusesWhatWaitedAndServesNobody) {
+  QueueRig rig;
+  rig.auto_sync = false;
+  const auto request = rig.ask();
+  rig.apply(Enqueue{request, {QueueRig::message("a")}});
+  rig.apply(StoreFailed{});
+  EXPECT_EQ(rig.refusal(request), Errc::internal_error);
+  EXPECT_EQ(rig.send("b"), Errc::server_busy);
+  EXPECT_EQ(rig.queue->next_deadline(), never);
+}
+
+TEST(QueueDurability, ActivatedNumberIsNotShownBeforeItIsDurable) {
+  QueueRig rig;
+  rig.schedule("later", rig.now + 10s);
+  rig.attach(rig.plain);
+  rig.credit(rig.plain, 1);
+  rig.auto_sync = false;
+  rig.advance(10s);
+  EXPECT_FALSE(rig.next(rig.plain));
+  rig.sync();
+  EXPECT_EQ(rig.next(rig.plain)->sequence, 2);
+}
+
+TEST(QueueDurability, BatchRecordLivesAsLongAsItsLastMessage) {
+  QueueRig rig;
+  rig.apply(Enqueue{rig.ask(), {QueueRig::message("a"), QueueRig::message("b")}});
+  rig.complete(rig.receive().lock);
+  EXPECT_FALSE(rig.journal.released.contains(1));
+  rig.crash();
+  const auto b = rig.receive();
+  EXPECT_EQ(b.body, "b");
+  rig.complete(b.lock);
+  EXPECT_TRUE(rig.journal.released.contains(1));
+}
+
+TEST(QueueDurability, RelocatedRecordIsReadAtItsNewPlace) {
+  QueueRig rig;
+  rig.apply(Enqueue{rig.ask(), {QueueRig::message("a"), QueueRig::message("b")}});
+  rig.schedule("c", rig.now + 1s);
+  rig.complete(rig.receive().lock);
+  rig.advance(1s);
+  for (const std::uint64_t from : {1, 2}) {
+    const auto record = rig.journal.records.at(from - 1);
+    rig.journal.records.push_back(record);
+    EXPECT_TRUE(rig.queue->relocate(as_bytes(record.bytes), {from}, {rig.journal.records.size()}));
+    rig.journal.records.at(from - 1).bytes.assign(record.bytes.size(), '?');
+  }
+  EXPECT_EQ(rig.receive().body, "b");
+  const auto c = rig.receive();
+  EXPECT_EQ(c.body, "c");
+  rig.complete(c.lock);
+  EXPECT_FALSE(
+      rig.queue->relocate(as_bytes(rig.journal.records.back().bytes), {rig.journal.records.size()}, {99}));
+}
+
+}  // namespace
+}  // namespace omnibus::broker
