@@ -154,12 +154,12 @@ bool Queue::Parts::read_message(RecordReader& in) {
   const auto sub_queue = in.get<std::uint8_t>();
   Entry read{};
   read.hops = in.get<std::uint8_t>();
-  read.sequence = in.get<SequenceNumber>();
+  read.sequence = in.get_sequence();
   read.record = in.get<std::uint64_t>();
   read.offset = in.get<std::uint32_t>();
   read.size = in.get<std::uint32_t>();
-  read.enqueued = in.get<std::int64_t>();
-  read.due = in.get<std::int64_t>();
+  read.enqueued = in.get_ms();
+  read.due = in.get_ms();
   read.ttl_or_origin = in.get<std::int64_t>();
   read.delivery_count = in.get<std::uint16_t>();
   read.properties_bytes = in.get<std::uint16_t>();
@@ -171,9 +171,11 @@ bool Queue::Parts::read_message(RecordReader& in) {
   std::int64_t until = 0;
   if (flags & is_locked) {
     token = in.get_token();
-    until = in.get<std::int64_t>();
+    until = in.get_ms();
   }
-  if (!in.ok() || sub_queue >= sub_queue_count || read.sequence <= 0) return false;
+  if (!in.ok() || sub_queue >= sub_queue_count ||
+      ((flags & is_scheduled) && (read.ttl_or_origin < 0 || read.ttl_or_origin > 0xffffffff)))
+    return false;
   read.sub_queue = static_cast<SubQueue>(sub_queue);
   if ((flags & in_session) && read.sub_queue != SubQueue::active) return false;
   if ((flags & is_scheduled) && (flags & (is_locked | is_deferred))) return false;
@@ -221,12 +223,12 @@ Result<void> Queue::Parts::read_slice(Bytes slice) {
   for (std::uint32_t i = 0; i < count; ++i) {
     switch (kind) {
       case SliceKind::head:
-        next_sequence = std::max(next_sequence, in.get<SequenceNumber>());
+        next_sequence = std::max(next_sequence, in.get_sequence());
         break;
       case SliceKind::sessions: {
         SessionStateRecord record;
         record.id = in.get_text();
-        record.set = to_instant(in.get<std::int64_t>());
+        record.set = in.get_instant();
         record.state = in.get_optional_text();
         if (in.ok()) set_session_state(record);
         break;
@@ -237,7 +239,7 @@ Result<void> Queue::Parts::read_slice(Bytes slice) {
       case SliceKind::history: {
         const auto high = in.get<std::uint64_t>();
         const auto low = in.get<std::uint64_t>();
-        const auto accepted = in.get<std::int64_t>();
+        const auto accepted = in.get_ms();
         if (in.ok()) history.add({high, low}, to_instant(accepted), settings.duplicate_window);
         break;
       }

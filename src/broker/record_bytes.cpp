@@ -18,7 +18,7 @@ MessageChanges RecordReader::get_changes() {
   changes.dead_letter_reason = get_optional_text();
   changes.dead_letter_description = get_optional_text();
   changes.dead_letter_source = get_optional_text();
-  if (get<std::uint8_t>() != 0) changes.enqueue_sequence = get<SequenceNumber>();
+  if (get_flag()) changes.enqueue_sequence = get<SequenceNumber>();
   return changes;
 }
 

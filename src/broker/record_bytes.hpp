@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,9 +69,14 @@ class RecordReader {
     rest_ = rest_.subspan(size);
     return bytes;
   }
+  bool get_flag() {
+    const auto flag = get<std::uint8_t>();
+    if (flag > 1) refuse();
+    return flag == 1;
+  }
   std::string get_text() { return std::string{as_text(get_bytes(get<std::uint32_t>()))}; }
   std::optional<std::string> get_optional_text() {
-    if (get<std::uint8_t>() == 0) return std::nullopt;
+    if (!get_flag()) return std::nullopt;
     return get_text();
   }
   LockToken get_token() {
@@ -80,6 +86,22 @@ class RecordReader {
     return token;
   }
   MessageChanges get_changes();
+  // Times and numbers far outside of what a queue writes would overflow where they are added to.
+  std::int64_t get_ms() {
+    constexpr std::int64_t ms_max = std::int64_t{1} << 53;
+    const auto ms = get<std::int64_t>();
+    if (ms >= -ms_max && (ms <= ms_max || ms == never.time_since_epoch().count())) return ms;
+    refuse();
+    return 0;
+  }
+  Instant get_instant() { return Instant{std::chrono::milliseconds{get_ms()}}; }
+  SequenceNumber get_sequence() {
+    constexpr auto sequence_max = std::numeric_limits<SequenceNumber>::max() - (std::int64_t{1} << 40);
+    const auto sequence = get<SequenceNumber>();
+    if (sequence > 0 && sequence <= sequence_max) return sequence;
+    refuse();
+    return 1;
+  }
 
   void refuse() {
     ok_ = false;

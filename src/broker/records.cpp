@@ -11,21 +11,6 @@ constexpr std::size_t stored_item_bytes_min = 8 + 4 + 4 + 4 + 1 + 1 + 1;
 
 std::int64_t ms(Instant at) { return at.time_since_epoch().count(); }
 
-// Times and numbers far outside of what a queue writes would overflow where they are added to.
-constexpr std::int64_t ms_max = std::int64_t{1} << 53;
-constexpr SequenceNumber sequence_max = std::numeric_limits<SequenceNumber>::max() - (std::int64_t{1} << 40);
-
-Instant get_instant(RecordReader& in) {
-  const auto at = in.get<std::int64_t>();
-  if (at < -ms_max || (at > ms_max && at != ms(never))) in.refuse();
-  return Instant{std::chrono::milliseconds{at}};
-}
-SequenceNumber get_sequence(RecordReader& in) {
-  const auto sequence = in.get<SequenceNumber>();
-  if (sequence <= 0 || sequence > sequence_max) in.refuse();
-  return sequence;
-}
-
 void put_kind(RecordWriter& out, RecordKind kind) { out.put(static_cast<std::uint8_t>(kind)); }
 
 void put_shared(RecordWriter& out, const SharedChanges& changes) {
@@ -33,7 +18,7 @@ void put_shared(RecordWriter& out, const SharedChanges& changes) {
   if (changes) out.put_changes(*changes);
 }
 SharedChanges get_shared(RecordReader& in) {
-  if (in.get<std::uint8_t>() == 0) return nullptr;
+  if (!in.get_flag()) return nullptr;
   return std::make_shared<const MessageChanges>(in.get_changes());
 }
 
@@ -97,14 +82,14 @@ struct Put {
 StoredRecord get_stored(RecordReader& in) {
   StoredRecord r;
   r.head_bytes = in.get<std::uint32_t>();
-  r.first = get_sequence(in);
-  r.next = get_sequence(in);
-  r.enqueued = get_instant(in);
+  r.first = in.get_sequence();
+  r.next = in.get_sequence();
+  r.enqueued = in.get_instant();
   const std::uint32_t count = get_count(in, stored_item_bytes_min);
   r.items.reserve(count);
   for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
     auto& item = r.items.emplace_back();
-    item.due = get_instant(in);
+    item.due = in.get_instant();
     item.ttl_ms = in.get<std::uint32_t>();
     item.size = in.get<std::uint32_t>();
     item.properties_bytes = in.get<std::uint32_t>();
@@ -133,7 +118,7 @@ Record get_record(RecordReader& in, RecordKind kind) {
       RemovedRecord r;
       const auto count = get_count(in, 8);
       r.sequences.reserve(count);
-      for (std::uint32_t i = 0; i < count; ++i) r.sequences.push_back(get_sequence(in));
+      for (std::uint32_t i = 0; i < count; ++i) r.sequences.push_back(in.get_sequence());
       return r;
     }
     case RecordKind::locked: {
@@ -142,9 +127,9 @@ Record get_record(RecordReader& in, RecordKind kind) {
       r.items.reserve(count);
       for (std::uint32_t i = 0; i < count; ++i) {
         auto& item = r.items.emplace_back();
-        item.sequence = get_sequence(in);
+        item.sequence = in.get_sequence();
         item.token = in.get_token();
-        item.until = get_instant(in);
+        item.until = in.get_instant();
       }
       return r;
     }
@@ -154,43 +139,43 @@ Record get_record(RecordReader& in, RecordKind kind) {
       r.items.reserve(count);
       for (std::uint32_t i = 0; i < count; ++i) {
         const auto token = in.get_token();
-        r.items.emplace_back(token, get_instant(in));
+        r.items.emplace_back(token, in.get_instant());
       }
       return r;
     }
     case RecordKind::returned: {
       ReturnedRecord r;
-      r.sequence = get_sequence(in);
+      r.sequence = in.get_sequence();
       r.delivery_count = in.get<std::uint16_t>();
       r.changes = get_shared(in);
       return r;
     }
     case RecordKind::deferred: {
       DeferredRecord r;
-      r.sequence = get_sequence(in);
+      r.sequence = in.get_sequence();
       r.changes = get_shared(in);
       return r;
     }
     case RecordKind::dead_lettered: {
       DeadLetteredRecord r;
-      r.sequence = get_sequence(in);
+      r.sequence = in.get_sequence();
       r.delivery_count = in.get<std::uint16_t>();
-      r.stays = in.get<std::uint8_t>() != 0;
+      r.stays = in.get_flag();
       r.changes = get_shared(in);
       return r;
     }
     case RecordKind::activated: {
       ActivatedRecord r;
-      r.sequence = get_sequence(in);
-      r.activated = get_sequence(in);
-      r.enqueued = get_instant(in);
-      r.expires = get_instant(in);
+      r.sequence = in.get_sequence();
+      r.activated = in.get_sequence();
+      r.enqueued = in.get_instant();
+      r.expires = in.get_instant();
       return r;
     }
     case RecordKind::session_state: {
       SessionStateRecord r;
       r.id = in.get_text();
-      r.set = get_instant(in);
+      r.set = in.get_instant();
       r.state = in.get_optional_text();
       return r;
     }
