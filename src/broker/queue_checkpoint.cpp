@@ -159,7 +159,7 @@ bool Queue::Parts::read_message(RecordReader& in) {
   read.offset = in.get<std::uint32_t>();
   read.size = in.get<std::uint32_t>();
   read.enqueued = in.get_ms();
-  read.due = in.get_ms();
+  read.due = in.get_due_ms();
   read.ttl_or_origin = in.get<std::int64_t>();
   read.delivery_count = in.get<std::uint16_t>();
   read.properties_bytes = in.get<std::uint16_t>();

@@ -90,11 +90,19 @@ class RecordReader {
   std::int64_t get_ms() {
     constexpr std::int64_t ms_max = std::int64_t{1} << 53;
     const auto ms = get<std::int64_t>();
-    if (ms >= -ms_max && (ms <= ms_max || ms == never.time_since_epoch().count())) return ms;
+    if (ms >= -ms_max && ms <= ms_max) return ms;
     refuse();
     return 0;
   }
+  // The same, where "never" is an answer too.
+  std::int64_t get_due_ms() {
+    constexpr std::int64_t latest = never.time_since_epoch().count();
+    std::int64_t ms = 0;
+    if (rest_.size() >= sizeof ms) std::memcpy(&ms, rest_.data(), sizeof ms);
+    return ms == latest ? get<std::int64_t>() : get_ms();
+  }
   Instant get_instant() { return Instant{std::chrono::milliseconds{get_ms()}}; }
+  Instant get_due() { return Instant{std::chrono::milliseconds{get_due_ms()}}; }
   SequenceNumber get_sequence() {
     constexpr auto sequence_max = std::numeric_limits<SequenceNumber>::max() - (std::int64_t{1} << 40);
     const auto sequence = get<SequenceNumber>();

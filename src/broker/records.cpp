@@ -89,7 +89,7 @@ StoredRecord get_stored(RecordReader& in) {
   r.items.reserve(count);
   for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
     auto& item = r.items.emplace_back();
-    item.due = in.get_instant();
+    item.due = in.get_due();
     item.ttl_ms = in.get<std::uint32_t>();
     item.size = in.get<std::uint32_t>();
     item.properties_bytes = in.get<std::uint32_t>();
@@ -169,7 +169,7 @@ Record get_record(RecordReader& in, RecordKind kind) {
       r.sequence = in.get_sequence();
       r.activated = in.get_sequence();
       r.enqueued = in.get_instant();
-      r.expires = in.get_instant();
+      r.expires = in.get_due();
       return r;
     }
     case RecordKind::session_state: {
