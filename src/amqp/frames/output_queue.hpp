@@ -16,7 +16,7 @@ namespace omnibus::amqp {
 
 class OutputQueue {
  public:
-  // Payload runs up to this size are copied (bench/engine shows the crossing point).
+  // Payload runs up to this size are copied. Chosen by judgement; the crossing point is not measured yet.
   static constexpr std::size_t inline_bytes_max = 1024;
 
   // A place for `bytes` contiguous bytes. Valid until the next call on the queue; commit() tells how
