@@ -1,0 +1,43 @@
+// The way from a connection to the entities, wherever they live.
+//
+// A connection asks for an entity by name and sends it commands; what comes back reaches the connection by
+// ClientConnection::deliver(), in the order in which the entity answered. One port per connection, on its
+// core. Who is behind it: the node's directory and mailboxes, or a queue in a test.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "broker/answer.hpp"
+#include "broker/commands.hpp"
+
+namespace omnibus::links {
+
+// Where one partition of an entity lives: a store of the node, and its number in it.
+struct Route {
+  std::uint16_t store = 0;
+  std::uint32_t partition = 0;
+  friend bool operator==(const Route&, const Route&) = default;
+};
+
+// What a link has to know of an entity before it asks it anything. Never changes; an update makes a new one.
+struct EntityFacts {
+  std::string name;  // as it was created
+  Route route;
+  std::uint64_t message_bytes_max = 1024 * 1024;
+  bool requires_session = false;
+};
+
+class EntityPort {
+ public:
+  virtual ~EntityPort() = default;
+  // ASCII case is ignored. Null: there is no such entity.
+  [[nodiscard]] virtual std::shared_ptr<const EntityFacts> find(std::string_view name) = 0;
+  // Hands a command over. False: the road is full, the command is untouched, and
+  // ClientConnection::on_room() is called once there is room again.
+  [[nodiscard]] virtual bool send(const Route& route, broker::Command& command) = 0;
+};
+
+}  // namespace omnibus::links
