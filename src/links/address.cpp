@@ -22,6 +22,27 @@ Result<std::string_view> strip_host(std::string_view text) {
   return path == std::string_view::npos ? std::string_view{} : rest.substr(path);
 }
 
+// Cuts `suffix` and the slash before it off the end; false when it is not there, or nothing else is.
+bool strip_suffix(std::string_view& path, std::string_view suffix) {
+  if (path.size() < suffix.size() + 2) return false;
+  const std::size_t slash = path.size() - suffix.size() - 1;
+  if (path[slash] != '/' || !equals_ignoring_case(path.substr(slash + 1), suffix)) return false;
+  path = path.substr(0, slash);
+  return true;
+}
+
+Address entity_address(Address::Node node, std::string path) {
+  std::string_view entity = path;
+  broker::SubQueue sub_queue = broker::SubQueue::active;
+  // The longer one first: it ends like the other.
+  if (strip_suffix(entity, "$Transfer/$DeadLetterQueue"))
+    sub_queue = broker::SubQueue::transfer_dead_letter;
+  else if (strip_suffix(entity, "$DeadLetterQueue"))
+    sub_queue = broker::SubQueue::dead_letter;
+  std::string name{entity};
+  return {node, std::move(path), std::move(name), sub_queue};
+}
+
 }  // namespace
 
 Result<Address> parse_address(std::string_view text) {
@@ -37,15 +58,12 @@ Result<Address> parse_address(std::string_view text) {
   if (!path || !is_utf8(*path)) return fail(Errc::invalid_field, "the address is not valid text");
   if (path->empty()) return fail(Errc::invalid_field, "the address is empty");
 
-  if (equals_ignoring_case(*path, cbs_name)) return Address{Address::Node::cbs, ""};
-  if (equals_ignoring_case(*path, management_name)) return Address{Address::Node::management, ""};
-  const auto slash = path->rfind('/');
-  if (slash != std::string::npos &&
-      equals_ignoring_case(std::string_view{*path}.substr(slash + 1), management_name)) {
-    path->resize(slash);
-    return Address{Address::Node::management, *std::move(path)};
-  }
-  return Address{Address::Node::entity, *std::move(path)};
+  if (equals_ignoring_case(*path, cbs_name)) return Address{Address::Node::cbs, "", "", {}};
+  if (equals_ignoring_case(*path, management_name)) return Address{Address::Node::management, "", "", {}};
+  std::string_view managed = *path;
+  if (strip_suffix(managed, management_name))
+    return entity_address(Address::Node::management, std::string(managed));
+  return entity_address(Address::Node::entity, *std::move(path));
 }
 
 }  // namespace omnibus::links

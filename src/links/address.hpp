@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "broker/ids.hpp"
 
 namespace omnibus::links {
 
@@ -22,6 +23,9 @@ struct Address {
   Node node = Node::entity;
   // The entity's path, percent-decoded, sub-queue suffix included: `orders/$DeadLetterQueue`.
   std::string path;
+  // The same taken apart: the entity, and which of its queues.
+  std::string entity;
+  broker::SubQueue sub_queue = broker::SubQueue::active;
 };
 
 // Fails with `invalid_field`: another scheme than amqp and amqps, a broken escape, empty, too long, or

@@ -8,6 +8,10 @@
 #include "base/text.hpp"
 #include "links/cbs.hpp"
 #include "links/conditions.hpp"
+#include "links/management.hpp"
+#include "links/management_body.hpp"
+#include "links/receiver_end.hpp"
+#include "links/sender_end.hpp"
 
 namespace omnibus::links {
 namespace {
@@ -24,20 +28,6 @@ amqp::ConnectionOptions engine_options(const ConnectionSettings& settings, const
   options.idle_time_out = settings.idle_time_out;
   for (const auto mechanism : sasl.mechanisms(info.sasl)) options.sasl_mechanisms.emplace_back(mechanism);
   return options;
-}
-
-Response not_implemented(const Request& request) {
-  std::string operation = "?";
-  if (const auto raw = request.message.application_property("operation"); raw && !raw->is_null()) {
-    amqp::Decoder in{raw->bytes};
-    operation = in.read_text().value_or("?");
-  }
-  const WireError wire = wire_error(Errc::not_implemented);
-  return Response{
-      {{"statusCode", wire.status},
-       {"statusDescription", std::string_view{fmt::format("the operation '{}' is not known", operation)}},
-       {"errorCondition", amqp::Value::symbol(wire.condition)}},
-      amqp::Value::map({})};
 }
 
 // The address of the broker's side of a link, and what forbids it.
@@ -76,7 +66,8 @@ LinkEnd* end_of(amqp::Link& link) { return static_cast<LinkEnd*>(link.attachment
 
 ClientConnection::ClientConnection(const ConnectionSettings& settings, ClientInfo info,
                                    const auth::SaslPolicy& sasl, const auth::TokenValidator& validator,
-                                   Random& random, ConnectionObserver& observer)
+                                   Random& random, ConnectionObserver& observer, EntityPort& port,
+                                   std::uint32_t number)
     : settings_(settings),
       info_(std::move(info)),
       sasl_(sasl),
@@ -84,11 +75,15 @@ ClientConnection::ClientConnection(const ConnectionSettings& settings, ClientInf
       random_(random),
       observer_(observer),
       grants_(std::make_unique<auth::ConnectionGrants>()),
-      cbs_([this](const Request& request) {
+      entities_(port, number),
+      context_{entities_, random_, observer_},
+      cbs_(RequestNode::make([this](const Request& request, const Responder& responder) {
         wants_tick_ = recheck_links_ = true;  // a token brings its end with it, or fewer rights
-        return serve_cbs(request, validator_, *grants_, observer_);
-      }),
-      namespace_management_(not_implemented),
+        responder.answer(serve_cbs(request, validator_, *grants_, observer_));
+      })),
+      namespace_management_(RequestNode::make([](const Request& request, const Responder& responder) {
+        responder.answer(unknown_operation(request));
+      })),
       engine_(engine_options(settings, info_, sasl, random), *this) {}
 
 ClientConnection::~ClientConnection() = default;
@@ -169,7 +164,7 @@ Result<void> ClientConnection::attach_to_node(amqp::Link& link, const amqp::Atta
   if (!address) return fail(address.error());
 
   if (address->node == Address::Node::cbs) {
-    cbs_.attach(link, std::nullopt);
+    cbs_->attach(link, std::nullopt);
     return {};
   }
   LinkEnd::Claim claim;
@@ -183,10 +178,88 @@ Result<void> ClientConnection::attach_to_node(amqp::Link& link, const amqp::Atta
   }
   if (const auto allowed = authorize(claim); !allowed) return fail(allowed.error());
   if (!claim.path) {
-    namespace_management_.attach(link, std::move(claim));
+    namespace_management_->attach(link, std::move(claim));
     return {};
   }
-  return fail(entity_not_found(address->path));
+  if (address->node == Address::Node::management)
+    return attach_to_management(link, *address, std::move(claim));
+  return attach_to_entity(link, attach, *address, std::move(claim));
+}
+
+Result<void> ClientConnection::attach_to_entity(amqp::Link& link, const amqp::Attach& attach,
+                                                const Address& address, LinkEnd::Claim claim) {
+  auto entity = entities_.find(address.entity);
+  if (!entity) return fail(entity_not_found(address.path));
+  if (link.role() == amqp::Role::receiver) {
+    if (address.sub_queue != broker::SubQueue::active)
+      return fail(Errc::not_allowed, "'{}' cannot be sent to, only received from", address.path);
+    if (const auto properties = amqp::decode_value(attach.properties);
+        properties && properties->find("com.microsoft:transfer-destination-address"))
+      return fail(Errc::not_implemented, "sending via another entity is not available");
+    auto end = std::make_unique<SenderEnd>(std::move(claim), context_, std::move(entity));
+    SenderEnd& sender = *end;
+    link.attachment = std::move(end);
+    sender.accept(link);
+    return {};
+  }
+  auto end = std::make_unique<ReceiverEnd>(std::move(claim), context_, std::move(entity), address.sub_queue);
+  ReceiverEnd& receiver = *end;
+  link.attachment = std::move(end);
+  return receiver.start(link, attach, now_);
+}
+
+Result<void> ClientConnection::attach_to_management(amqp::Link& link, const Address& address,
+                                                    LinkEnd::Claim claim) {
+  const auto entity = entities_.find(address.entity);
+  if (!entity) return fail(entity_not_found(address.path));
+  // Nodes go with their last link; what is left of them here is swept out now and then.
+  if (management_.size() > 2 * links_.size() + 16)
+    std::erase_if(management_, [](const auto& one) { return one.second.expired(); });
+  std::weak_ptr<RequestNode>& known = management_[ascii_lower(address.path)];
+  auto node = known.lock();
+  if (!node) {
+    const std::uint64_t request_bytes_max =
+        std::max<std::uint64_t>(entity->message_bytes_max, 3u << 20) + (1u << 20);
+    node = RequestNode::make(
+        [this, address, claim](const Request& request, Responder responder) {
+          serve_entity(request, std::move(responder), address, claim);
+        },
+        request_bytes_max);
+    known = node;
+  }
+  node->attach(link, std::move(claim));
+  return {};
+}
+
+void ClientConnection::serve_entity(const Request& request, Responder responder, const Address& address,
+                                    const LinkEnd::Claim& claim) {
+  touch_associated_link(request);
+  // Looked up each time: the entity may have been deleted or changed since the link came.
+  auto entity = entities_.find(address.entity);
+  if (!entity) return responder.answer(failed(entity_not_found(address.path)));
+  serve_management(
+      request, std::move(responder), {std::move(entity), address.sub_queue},
+      [&](auth::Right right) { return authorize({claim.path, right}); }, context_);
+}
+
+void ClientConnection::touch_associated_link(const Request& request) {
+  if (settings_.idle_link.count() == 0) return;
+  const auto raw = request.message.application_property("associated-link-name");
+  if (!raw || raw->is_null()) return;
+  amqp::Decoder in{raw->bytes};
+  const auto name = in.read_text();
+  for (auto& [link, moved] : links_)
+    if (name && link->name() == *name) moved = now_.tick;
+}
+
+void ClientConnection::deliver(broker::Answer& answer, Now now) {
+  now_ = now;
+  entities_.deliver(answer, now);
+}
+
+void ClientConnection::on_room(Now now) {
+  now_ = now;
+  entities_.on_room();
 }
 
 void ClientConnection::on_detach(amqp::Link& link, bool, const amqp::Condition* condition) {

@@ -18,6 +18,8 @@
 #include "base/random.hpp"
 #include "links/address.hpp"
 #include "links/connection_observer.hpp"
+#include "links/entity_client.hpp"
+#include "links/link_context.hpp"
 #include "links/link_end.hpp"
 #include "links/request_node.hpp"
 
@@ -45,9 +47,11 @@ struct ClientInfo {
 
 class ClientConnection final : private amqp::Handler {
  public:
-  // Everything referred to outlives the connection.
+  // Everything referred to outlives the connection. `number` is unique in the process while it lives, and
+  // not 0: answers of entities find their way by it.
   ClientConnection(const ConnectionSettings& settings, ClientInfo info, const auth::SaslPolicy& sasl,
-                   const auth::TokenValidator& validator, Random& random, ConnectionObserver& observer);
+                   const auth::TokenValidator& validator, Random& random, ConnectionObserver& observer,
+                   EntityPort& port, std::uint32_t number);
   ~ClientConnection() override;
 
   void start(Now now);
@@ -61,6 +65,13 @@ class ClientConnection final : private amqp::Handler {
   void close(const Error& why, Now now);
   // The socket is gone: every link hears so.
   void lost(Now now);
+  // What an entity answered; in the order in which it did.
+  void deliver(broker::Answer& answer, Now now);
+  // There is room again on the way to an entity.
+  void on_room(Now now);
+  // More is under way to entities than should be: read nothing from the client until this is over. Look
+  // again after deliver() and on_room().
+  [[nodiscard]] bool congested() const { return entities_.congested(); }
   // Does what is due and returns when to call again.
   std::optional<Tick> tick(Now now);
   // Whether something happened since the last tick() that may have made the next one due earlier.
@@ -82,6 +93,13 @@ class ClientConnection final : private amqp::Handler {
   void grant_base(const auth::SaslDecision& decision);
   // Which node a link names; or why it may not.
   Result<void> attach_to_node(amqp::Link& link, const amqp::Attach& attach, std::string& shown_address);
+  Result<void> attach_to_entity(amqp::Link& link, const amqp::Attach& attach, const Address& address,
+                                LinkEnd::Claim claim);
+  Result<void> attach_to_management(amqp::Link& link, const Address& address, LinkEnd::Claim claim);
+  void serve_entity(const Request& request, Responder responder, const Address& address,
+                    const LinkEnd::Claim& claim);
+  // A management call counts as activity of the link it names [contract 6.2].
+  void touch_associated_link(const Request& request);
   [[nodiscard]] Result<void> authorize(const LinkEnd::Claim& claim) const;
   void drop_expired_links();
   void drop_idle_links();
@@ -99,8 +117,11 @@ class ClientConnection final : private amqp::Handler {
   Now now_{};  // of the call in progress
   std::string mechanism_;
   std::unique_ptr<auth::ConnectionGrants> grants_;
-  RequestNode cbs_;
-  RequestNode namespace_management_;
+  EntityClient entities_;
+  LinkContext context_;
+  std::shared_ptr<RequestNode> cbs_;
+  std::shared_ptr<RequestNode> namespace_management_;
+  std::map<std::string, std::weak_ptr<RequestNode>> management_;  // by lower-cased path
   // Our ends of links, with the moment each last moved a message.
   std::map<amqp::Link*, Tick> links_;
   bool had_link_ = false;

@@ -1,7 +1,7 @@
 // The broker's end of one link: what hangs on an amqp::Link and hears its events.
 //
-// One class per thing a link can talk to ($cbs requests, responses; entities later). Owned by its link,
-// on the connection's core.
+// One class per thing a link can talk to: requests, responses, sending to and receiving from entities.
+// Owned by its link, on the connection's core.
 #pragma once
 
 #include <optional>

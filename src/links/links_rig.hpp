@@ -14,6 +14,7 @@
 #include "auth/sas_token.hpp"
 #include "base/check.hpp"
 #include "links/client_connection.hpp"
+#include "links/queue_port.hpp"
 
 namespace omnibus::links {
 
@@ -30,7 +31,28 @@ class RigClient final : public amqp::Handler {
     bool gone = false;
     std::vector<std::string> messages;
     std::vector<std::uint32_t> accepted;
+    // The broker's attach, as far as it matters to senders and receivers.
+    std::optional<std::uint64_t> max_message_size;
+    amqp::Value properties;
+    amqp::Value source_filter;
+    amqp::SenderSettle snd_settle_mode{};
+    amqp::ReceiverSettle rcv_settle_mode{};
+    struct Got {
+      std::uint32_t id = 0;
+      std::string tag;
+      std::string message;
+      bool settled = false;
+    };
+    std::vector<Got> deliveries;
+    struct Outcome {
+      std::uint32_t id = 0;
+      std::uint64_t state = 0;  // descriptor
+      std::string condition;    // of rejected
+      bool settled = false;
+    };
+    std::vector<Outcome> outcomes;
   };
+  bool accepts_all = true;  // every message, at once
   std::map<amqp::Link*, Heard> links;
   std::optional<std::uint8_t> sasl_code;
   std::string sasl_data;
@@ -45,7 +67,14 @@ class RigClient final : public amqp::Handler {
   void on_open(amqp::Connection&, const amqp::Open& open) override { broker_container = open.container_id; }
   void on_attached(amqp::Link& link, const amqp::Attach& attach) override {
     const bool sends = link.role() == amqp::Role::sender;
-    links[&link].attached = !(sends ? attach.target : attach.source).is_null();
+    Heard& heard = links[&link];
+    heard.attached = !(sends ? attach.target : attach.source).is_null();
+    heard.max_message_size = attach.max_message_size;
+    heard.properties = amqp::decode_value(attach.properties).value_or(amqp::Value{});
+    heard.snd_settle_mode = link.snd_settle_mode();
+    heard.rcv_settle_mode = link.rcv_settle_mode();
+    if (const auto source = amqp::decode_composite<amqp::Source>(attach.source))
+      heard.source_filter = amqp::decode_value(source->filter).value_or(amqp::Value{});
   }
   void on_detach(amqp::Link& link, bool, const amqp::Condition* condition) override {
     links[&link].detached = condition ? *condition : amqp::Condition{};
@@ -53,10 +82,16 @@ class RigClient final : public amqp::Handler {
   void on_link_gone(amqp::Link& link) override { links[&link].gone = true; }
   void on_transfer(amqp::Link& link, amqp::Delivery& delivery) override {
     links[&link].messages.push_back(delivery.payload.to_string());
-    if (!delivery.settled) link.disposition(delivery.id, amqp::State::accepted());
+    links[&link].deliveries.push_back(
+        {delivery.id, std::string{as_text(delivery.tag)}, delivery.payload.to_string(), delivery.settled});
+    if (!delivery.settled && accepts_all) link.disposition(delivery.id, amqp::State::accepted());
   }
   void on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition) override {
     if (disposition.state.is(amqp::descriptor::accepted)) links[&link].accepted.push_back(disposition.id);
+    Heard::Outcome outcome{disposition.id, disposition.state.descriptor, "", disposition.settled};
+    if (const auto rejected = amqp::decode_composite<amqp::Rejected>(disposition.state.raw))
+      if (const auto error = amqp::decode_condition(rejected->error)) outcome.condition = error->name;
+    links[&link].outcomes.push_back(std::move(outcome));
   }
   void on_closed(amqp::Connection&, const amqp::Condition* condition) override {
     ended = true;
@@ -98,7 +133,7 @@ class LinksRig {
     validator_ = std::make_unique<auth::TokenValidator>(
         auth::ValidatorSettings{.auth_off = options_.sasl.auth_off}, rules_, issuers_);
     broker = std::make_unique<ClientConnection>(options_.settings, options_.info, sasl_, *validator_, random_,
-                                                log);
+                                                log, queues, 1);
     amqp::ConnectionOptions client_options;
     client_options.side = amqp::ConnectionOptions::Side::client;
     client_options.container_id = "rig";
@@ -120,6 +155,8 @@ class LinksRig {
     for (bool moved = true; moved;) {
       moved = false;
       next_ = broker->tick(now());
+      moved |= queues.run(wall_, [&](broker::Answer& answer) { broker->deliver(answer, now()); });
+      broker->on_room(now());
       while (broker->has_output()) {
         const std::string bytes = take([&](std::span<iovec> out) { return broker->gather(out); },
                                        [&](std::size_t n) { broker->wrote(n, now()); });
@@ -140,8 +177,13 @@ class LinksRig {
   // Goes from deadline to deadline, as timers would.
   void advance(std::chrono::milliseconds by) {
     const Tick end = tick_ + by;
-    while (next_ && *next_ <= end && !broker->finished()) {
-      const Tick at = std::max(*next_, tick_ + 1ms);
+    for (;;) {
+      // The queues' deadlines are on the wall clock, which here runs with the other.
+      Tick due = next_.value_or(Tick::max());
+      if (const Instant queues_due = queues.next_deadline(); queues_due != broker::never)
+        due = std::min(due, tick_ + std::max(queues_due - wall_, 0ms));
+      if (due > end || broker->finished()) break;
+      const Tick at = std::max(due, tick_ + 1ms);
       wall_ += std::chrono::ceil<std::chrono::milliseconds>(at - tick_);
       tick_ = at;
       pump();
@@ -156,13 +198,26 @@ class LinksRig {
     return *session_;
   }
 
+  struct AttachWith {
+    amqp::SenderSettle snd = amqp::SenderSettle::mixed;
+    amqp::ReceiverSettle rcv = amqp::ReceiverSettle::first;
+    amqp::Value filter{};      // of the source
+    amqp::Value properties{};  // of the link
+  };
   amqp::Link& attach(const std::string& name, amqp::Role role, std::string_view address,
                      std::string_view own = "me") {
+    return attach(name, role, address, AttachWith{}, own);
+  }
+  amqp::Link& attach(const std::string& name, amqp::Role role, std::string_view address,
+                     const AttachWith& with, std::string_view own = "me") {
+    const auto filter = amqp::encode(with.filter);
+    const auto properties = amqp::encode(with.properties);
     const auto address_bytes = amqp::encode(amqp::Value{address});
     const auto own_bytes = amqp::encode(amqp::Value{own});
     const bool sends = role == amqp::Role::sender;
     amqp::Source source;
     source.address = {sends ? own_bytes : address_bytes};
+    source.filter = {filter};
     amqp::Target target;
     target.address = {sends ? address_bytes : own_bytes};
     const auto source_bytes = amqp::encode_composite(source);
@@ -170,6 +225,9 @@ class LinksRig {
     amqp::AttachRequest request;
     request.name = name;
     request.role = role;
+    request.snd_settle_mode = with.snd;
+    request.rcv_settle_mode = with.rcv;
+    request.properties = {properties};
     request.source = {source_bytes};
     request.target = {target_bytes};
     amqp::Link& link = session().attach(request);
@@ -240,6 +298,7 @@ class LinksRig {
 
   RigClient heard;
   RigObserver log;
+  QueuePort queues;
   std::unique_ptr<ClientConnection> broker;
   std::unique_ptr<amqp::Connection> client;
 

@@ -18,22 +18,27 @@ std::optional<std::string_view> text_of(const amqp::RawValue& raw) {
 
 class RequestNode::RequestEnd final : public LinkEnd {
  public:
-  RequestEnd(RequestNode& node, std::optional<Claim> claim) : LinkEnd(std::move(claim)), node_(node) {}
+  RequestEnd(std::shared_ptr<RequestNode> node, std::optional<Claim> claim)
+      : LinkEnd(std::move(claim)), node_(std::move(node)) {}
 
   void on_transfer(amqp::Link& link, amqp::Delivery& delivery, Now now) override {
     if (link.credit() <= request_credit / 2) link.grant(request_credit - link.credit());
-    node_.answer(link, delivery, now);
+    node_->serve(link, delivery, now);
   }
 
  private:
-  RequestNode& node_;
+  const std::shared_ptr<RequestNode> node_;
 };
 
 class RequestNode::ResponseEnd final : public LinkEnd {
  public:
-  ResponseEnd(RequestNode& node, std::optional<Claim> claim, std::string target)
-      : LinkEnd(std::move(claim)), node_(node), target_(std::move(target)) {}
+  ResponseEnd(std::shared_ptr<RequestNode> node, std::optional<Claim> claim, std::string target)
+      : LinkEnd(std::move(claim)),
+        node_(std::move(node)),
+        number_(++node_->last_response_link_),
+        target_(std::move(target)) {}
 
+  [[nodiscard]] std::uint64_t number() const { return number_; }
   [[nodiscard]] const std::string& target() const { return target_; }
 
   void send(amqp::Link& link, Payload response) {
@@ -52,7 +57,7 @@ class RequestNode::ResponseEnd final : public LinkEnd {
     // Nothing depends on the outcome; a client that waits for settlement gets it.
     if (!disposition.settled) link.disposition(disposition.id, amqp::State::accepted());
   }
-  void on_gone(amqp::Link& link) override { std::erase(node_.response_links_, &link); }
+  void on_gone(amqp::Link& link) override { std::erase(node_->response_links_, &link); }
 
  private:
   void flush(amqp::Link& link) {
@@ -67,17 +72,26 @@ class RequestNode::ResponseEnd final : public LinkEnd {
     }
   }
 
-  RequestNode& node_;
-  std::string target_;
+  const std::shared_ptr<RequestNode> node_;
+  const std::uint64_t number_;
+  const std::string target_;
   std::uint32_t next_tag_ = 0;
   std::deque<Payload> waiting_;
 };
 
+std::shared_ptr<RequestNode> RequestNode::make(Serve serve, std::uint64_t request_bytes_max) {
+  return std::shared_ptr<RequestNode>(new RequestNode(std::move(serve), request_bytes_max));
+}
+
+RequestNode::ResponseEnd& RequestNode::end_of(amqp::Link& link) {
+  return static_cast<ResponseEnd&>(*link.attachment);
+}
+
 void RequestNode::attach(amqp::Link& link, std::optional<LinkEnd::Claim> claim) {
   if (link.role() == amqp::Role::receiver) {
-    link.attachment = std::make_unique<RequestEnd>(*this, std::move(claim));
+    link.attachment = std::make_unique<RequestEnd>(shared_from_this(), std::move(claim));
     amqp::AttachReply reply;
-    reply.max_message_size = request_bytes_max;
+    reply.max_message_size = request_bytes_max_;
     link.accept(reply);
     link.grant(request_credit);
     return;
@@ -85,12 +99,12 @@ void RequestNode::attach(amqp::Link& link, std::optional<LinkEnd::Claim> claim) 
   std::string target;
   if (const auto fields = amqp::decode_composite<amqp::Target>(link.remote_attach().target); fields)
     target = text_of(fields->address).value_or("");
-  link.attachment = std::make_unique<ResponseEnd>(*this, std::move(claim), std::move(target));
+  link.attachment = std::make_unique<ResponseEnd>(shared_from_this(), std::move(claim), std::move(target));
   response_links_.push_back(&link);
   link.accept({});
 }
 
-void RequestNode::answer(amqp::Link& link, amqp::Delivery& delivery, Now now) {
+void RequestNode::serve(amqp::Link& link, amqp::Delivery& delivery, Now now) {
   const auto reject = [&](const Error& error) {
     if (!delivery.settled)
       link.disposition(delivery.id, amqp::State::rejected(
@@ -98,7 +112,7 @@ void RequestNode::answer(amqp::Link& link, amqp::Delivery& delivery, Now now) {
   };
   if (delivery.too_large)
     return reject(
-        {Errc::message_size_exceeded, fmt::format("a request has at most {} bytes", request_bytes_max)});
+        {Errc::message_size_exceeded, fmt::format("a request has at most {} bytes", request_bytes_max_)});
   const auto message = amqp::MessageView::parse(delivery.payload);
   if (!message) return reject(message.error());
   const auto properties = message->properties();
@@ -109,22 +123,30 @@ void RequestNode::answer(amqp::Link& link, amqp::Delivery& delivery, Now now) {
   // [contract 2.1] nobody can be told: the request is accepted and dropped.
   if (!response_link) return;
 
-  const Response response = serve_({*message, link, now});
-  amqp::MessageBuilder builder;
-  // The same type and value as the request's message-id: clients look it up by exactly that.
-  builder.properties().correlation_id = properties->message_id;
-  for (const auto& [key, value] : response.application_properties) builder.application_property(key, value);
-  builder.body(response.body);
-  static_cast<ResponseEnd&>(*response_link->attachment).send(*response_link, builder.build());
+  Responder responder;
+  responder.node_ = shared_from_this();
+  responder.response_link_ = end_of(*response_link).number();
+  responder.correlation_id_.assign(properties->message_id.bytes.begin(), properties->message_id.bytes.end());
+  serve_({*message, link, now}, std::move(responder));
+}
+
+void RequestNode::Responder::answer(const Response& response) const {
+  for (amqp::Link* link : node_->response_links_) {
+    ResponseEnd& end = end_of(*link);
+    if (end.number() != response_link_) continue;
+    amqp::MessageBuilder builder;
+    // The same type and value as the request's message-id: clients look it up by exactly that.
+    builder.properties().correlation_id = {correlation_id_};
+    for (const auto& [key, value] : response.application_properties) builder.application_property(key, value);
+    builder.body(response.body);
+    return end.send(*link, builder.build());
+  }
 }
 
 amqp::Link* RequestNode::route(const amqp::Properties& properties, amqp::Link& request_link) {
-  const auto end_of = [](const amqp::Link* link) {
-    return static_cast<ResponseEnd*>(link->attachment.get());
-  };
   if (const auto reply_to = text_of(properties.reply_to)) {
     for (amqp::Link* link : response_links_)
-      if (end_of(link)->target() == *reply_to) return link;
+      if (end_of(*link).target() == *reply_to) return link;
     for (amqp::Link* link : response_links_)
       if (link->name() == *reply_to) return link;
   }

@@ -9,6 +9,14 @@ namespace {
 constexpr std::size_t output_high = 1024 * 1024;
 constexpr std::size_t output_low = 256 * 1024;
 
+// No entity is served yet.
+class NoEntities final : public links::EntityPort {
+ public:
+  std::shared_ptr<const links::EntityFacts> find(std::string_view) override { return nullptr; }
+  bool send(const links::Route&, broker::Command&) override { return true; }
+};
+NoEntities no_entities;
+
 links::ClientInfo info_of(const net::Stream& stream, bool over_limit) {
   links::ClientInfo info;
   info.peer = stream.peer();
@@ -27,7 +35,7 @@ AmqpStream::AmqpStream(Shard& shard, net::Stream& stream, bool over_limit)
       stream_(stream),
       log_(stream.peer(), stream.transport()),
       client_(shard.policy_.connection, info_of(stream, over_limit), shard.sasl_, shard.validator_,
-              shard.random_, log_),
+              shard.random_, log_, no_entities, 1),
       timer_(shard.reactor()) {
   shard_.streams_.insert(this);
   shard_.connections_ = shard_.streams_.size();

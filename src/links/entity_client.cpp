@@ -1,0 +1,117 @@
+#include "links/entity_client.hpp"
+
+#include "base/check.hpp"
+
+namespace omnibus::links {
+namespace {
+
+template <class Id>
+std::uint32_t number_of(Id id) {
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(id));
+}
+
+}  // namespace
+
+broker::RequestId EntityClient::expect(AnswerTaker& taker, std::uint64_t tag, std::uint64_t bytes) {
+  std::uint32_t place = 0;
+  if (free_.empty()) {
+    place = static_cast<std::uint32_t>(expected_.size());
+    expected_.emplace_back();
+  } else {
+    place = free_.back();
+    free_.pop_back();
+  }
+  expected_[place] = {&taker, tag, bytes};
+  bytes_under_way_ += bytes;
+  return static_cast<broker::RequestId>(id(place + 1));
+}
+
+broker::RequestId EntityClient::expect(OnAnswer on_answer) {
+  // Questions have no taker of their own; the place is found by number when the answer comes.
+  struct Nobody final : AnswerTaker {
+    void on_answer(std::uint64_t, broker::Answer&, Now) override {}
+  };
+  static Nobody nobody;
+  const broker::RequestId request = expect(nobody, 0);
+  questions_.emplace(number_of(request) - 1, std::move(on_answer));
+  return request;
+}
+
+void EntityClient::forget(const AnswerTaker& taker) {
+  for (Expected& one : expected_)
+    if (one.taker == &taker) one.taker = nullptr;
+}
+
+broker::ReceiverId EntityClient::open(DeliveryTaker& taker, const Route& route) {
+  receivers_.emplace(++last_receiver_, Receiver{&taker, route});
+  return static_cast<broker::ReceiverId>(id(last_receiver_));
+}
+
+void EntityClient::close(broker::ReceiverId receiver) {
+  const auto found = receivers_.find(number_of(receiver));
+  check(found != receivers_.end(), "a receiver closes once");
+  found->second.taker = nullptr;
+  const Route route = found->second.route;
+  send(route, broker::CloseReceiver{receiver});
+  // Answers keep their order, so once this one is there nothing more can come for the receiver.
+  const broker::RequestId fence =
+      expect([this, number = number_of(receiver)](broker::Answer&, Now) { receivers_.erase(number); });
+  send(route, broker::RenewLocks{fence, {}});
+}
+
+void EntityClient::send(const Route& route, broker::Command command) {
+  if (backlog_.empty() && port_.send(route, command)) return;
+  backlog_.emplace_back(route, std::move(command));
+}
+
+void EntityClient::on_room() {
+  while (!backlog_.empty()) {
+    auto& [route, command] = backlog_.front();
+    if (!port_.send(route, command)) return;
+    backlog_.pop_front();
+  }
+}
+
+void EntityClient::deliver(broker::Answer& answer, Now now) {
+  std::visit(
+      [&](auto& effect) {
+        if constexpr (requires { effect.request; })
+          this->answer(effect.request, answer, now);
+        else if constexpr (requires { effect.receiver; })
+          to_receiver(effect.receiver, answer, now);
+        else
+          check(false, "a connection hears answers and deliveries only");
+      },
+      answer.effect);
+}
+
+void EntityClient::answer(broker::RequestId request, broker::Answer& answer, Now now) {
+  const std::uint32_t place = number_of(request) - 1;
+  check(place < expected_.size(), "an answer has a question");
+  const Expected one = std::exchange(expected_[place], {});
+  bytes_under_way_ -= one.bytes;
+  free_.push_back(place);
+  if (const auto question = questions_.find(place); question != questions_.end()) {
+    OnAnswer on_answer = std::move(question->second);
+    questions_.erase(question);
+    on_answer(answer, now);
+  } else if (one.taker) {
+    one.taker->on_answer(one.tag, answer, now);
+  }
+}
+
+void EntityClient::to_receiver(broker::ReceiverId receiver, broker::Answer& answer, Now now) {
+  const auto found = receivers_.find(number_of(receiver));
+  if (found == receivers_.end()) return;
+  if (found->second.taker) return found->second.taker->on_delivery(answer, now);
+  // The link went while this was on its way: the message is free for others, as if never delivered.
+  const auto* delivery = std::get_if<broker::Deliver>(&answer.effect);
+  if (delivery && delivery->mode == broker::ReceiveMode::peek_lock)
+    send(found->second.route, broker::Settle{broker::RequestId::none,
+                                             {delivery->lock},
+                                             broker::Release{},
+                                             std::nullopt,
+                                             broker::ReceiverId::none});
+}
+
+}  // namespace omnibus::links

@@ -1,0 +1,96 @@
+// What one connection has asked of entities and not heard back.
+//
+// Gives out the ids by which answers find their way: the connection's number in the upper half, a number of
+// its own in the lower. A command that finds the road full waits here, in order; the connection then reads
+// no further input (congested()), so what waits is bounded by what one read can bring. Lives on one core.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "links/entity_port.hpp"
+#include "links/link_end.hpp"
+
+namespace omnibus::links {
+
+// Whoever waits for answers to requests. `tag` is what it gave with the request.
+class AnswerTaker {
+ public:
+  virtual ~AnswerTaker() = default;
+  virtual void on_answer(std::uint64_t tag, broker::Answer& answer, Now now) = 0;
+};
+
+// Whoever gets what a receiver gets: ReceiverAttached to DetachReceiver.
+class DeliveryTaker {
+ public:
+  virtual ~DeliveryTaker() = default;
+  virtual void on_delivery(broker::Answer& answer, Now now) = 0;
+};
+
+class EntityClient {
+ public:
+  // More bytes of messages than this on their way and the connection pauses.
+  static constexpr std::uint64_t bytes_under_way_max = 16u << 20;
+
+  // `port` outlives the client. `connection` is unique in the process and not 0.
+  EntityClient(EntityPort& port, std::uint32_t connection) : port_(port), connection_(connection) {}
+  EntityClient(const EntityClient&) = delete;
+  EntityClient& operator=(const EntityClient&) = delete;
+
+  [[nodiscard]] std::shared_ptr<const EntityFacts> find(std::string_view name) { return port_.find(name); }
+  [[nodiscard]] broker::ConnectionId connection() const {
+    return static_cast<broker::ConnectionId>(connection_);
+  }
+
+  // An id for one request; its one answer goes to `taker`, unless it is forgotten before. `bytes` are what
+  // the request holds in memory until then.
+  [[nodiscard]] broker::RequestId expect(AnswerTaker& taker, std::uint64_t tag, std::uint64_t bytes = 0);
+  // The same for a question that is asked rarely.
+  using OnAnswer = std::move_only_function<void(broker::Answer& answer, Now now)>;
+  [[nodiscard]] broker::RequestId expect(OnAnswer on_answer);
+  // Answers that `taker` waits for will be dropped.
+  void forget(const AnswerTaker& taker);
+
+  // An id for one receiver, until close().
+  [[nodiscard]] broker::ReceiverId open(DeliveryTaker& taker, const Route& route);
+  // Tells the entity. What was on its way to the receiver is given back.
+  void close(broker::ReceiverId receiver);
+
+  void send(const Route& route, broker::Command command);
+  void on_room();
+  [[nodiscard]] bool congested() const { return !backlog_.empty() || bytes_under_way_ > bytes_under_way_max; }
+
+  void deliver(broker::Answer& answer, Now now);
+
+ private:
+  struct Expected {
+    AnswerTaker* taker = nullptr;  // null: free, or nobody waits any more
+    std::uint64_t tag = 0;
+    std::uint64_t bytes = 0;
+  };
+  struct Receiver {
+    DeliveryTaker* taker = nullptr;  // null: closed, what was on its way may still come
+    Route route;
+  };
+
+  [[nodiscard]] std::uint64_t id(std::uint32_t number) const {
+    return std::uint64_t{connection_} << 32 | number;
+  }
+  void answer(broker::RequestId request, broker::Answer& answer, Now now);
+  void to_receiver(broker::ReceiverId receiver, broker::Answer& answer, Now now);
+
+  EntityPort& port_;
+  const std::uint32_t connection_;
+  std::vector<Expected> expected_;   // a request's number is its place here plus one
+  std::vector<std::uint32_t> free_;  // places nobody uses
+  std::uint64_t bytes_under_way_ = 0;
+  std::unordered_map<std::uint32_t, OnAnswer> questions_;  // by place
+  std::unordered_map<std::uint32_t, Receiver> receivers_;
+  std::uint32_t last_receiver_ = 0;
+  std::deque<std::pair<Route, broker::Command>> backlog_;
+};
+
+}  // namespace omnibus::links

@@ -1,0 +1,235 @@
+#include "links/receiver_end.hpp"
+
+#include "amqp/codec/value.hpp"
+#include "broker/delivered_message.hpp"
+#include "links/outcome.hpp"
+#include "links/session_filter.hpp"
+
+namespace omnibus::links {
+namespace {
+
+// .NET ticks: 100 ns since the year 1.
+std::int64_t ticks(Instant at) { return 621'355'968'000'000'000 + at.time_since_epoch().count() * 10'000; }
+
+// `com.microsoft:timeout`, any integer, in milliseconds.
+std::chrono::milliseconds session_wait_of(const amqp::Attach& attach) {
+  const auto properties = amqp::decode_value(attach.properties);
+  if (!properties) return ReceiverEnd::session_wait;
+  const amqp::Value* wait = properties->find("com.microsoft:timeout");
+  const auto ms = wait ? wait->as_unsigned() : std::nullopt;
+  if (!ms) return ReceiverEnd::session_wait;
+  return std::chrono::milliseconds{std::min<std::uint64_t>(*ms, 24 * 3600 * 1000)};
+}
+
+}  // namespace
+
+ReceiverEnd::ReceiverEnd(Claim claim, LinkContext& context, std::shared_ptr<const EntityFacts> entity,
+                         broker::SubQueue sub_queue)
+    : LinkEnd(std::move(claim)), context_(context), entity_(std::move(entity)), sub_queue_(sub_queue) {}
+
+Result<void> ReceiverEnd::start(amqp::Link& link, const amqp::Attach& attach, Now now) {
+  link_ = &link;
+  const auto source = amqp::decode_composite<amqp::Source>(attach.source);
+  if (!source) return fail(Errc::invalid_field, "{}", source.error().detail);
+  const auto filter = read_session_filter(*source);
+  if (!filter) return fail(filter.error());
+  // Only a sender that settles at once takes messages away unseen; mixed and absent are peek-lock.
+  if (link.snd_settle_mode() == amqp::SenderSettle::settled) mode_ = broker::ReceiveMode::receive_and_delete;
+
+  broker::AttachReceiver command;
+  command.connection = context_.entities.connection();
+  command.sub_queue = sub_queue_;
+  command.mode = mode_;
+  if (*filter) {
+    if (sub_queue_ != broker::SubQueue::active)
+      return fail(Errc::not_allowed, "a dead-letter queue has no sessions");
+    if ((*filter)->id)
+      command.session = broker::AttachReceiver::NamedSession{*(*filter)->id};
+    else
+      command.session = broker::AttachReceiver::NextSession{now.wall + session_wait_of(attach)};
+  }
+  receiver_ = context_.entities.open(*this, entity_->route);
+  known_to_entity_ = true;
+  command.receiver = receiver_;
+  context_.entities.send(entity_->route, std::move(command));
+  return {};
+}
+
+void ReceiverEnd::accept(const broker::SessionAccepted* session) {
+  amqp::AttachReply reply;
+  const amqp::Attach& asked = link_->remote_attach();
+  const bool settles = mode_ == broker::ReceiveMode::receive_and_delete;
+  if (!asked.snd_settle_mode)
+    reply.snd_settle_mode = settles ? amqp::SenderSettle::settled : amqp::SenderSettle::unsettled;
+  if (!asked.rcv_settle_mode)
+    reply.rcv_settle_mode = settles ? amqp::ReceiverSettle::first : amqp::ReceiverSettle::second;
+  reply.max_message_size = entity_->message_bytes_max;
+  amqp::Map properties;
+  std::vector<std::uint8_t> source;
+  if (session) {
+    properties.set(amqp::Value::symbol("com.microsoft:locked-until-utc"), ticks(session->locked_until));
+    if (auto named = with_session(asked.source, session->session_id)) source = *std::move(named);
+    reply.source = amqp::RawValue{source};
+  }
+  const auto encoded = amqp::encode(amqp::Value{std::move(properties)});
+  reply.properties = {encoded};
+  link_->accept(reply);
+  tell_credit();
+}
+
+void ReceiverEnd::on_delivery(broker::Answer& answer, Now now) {
+  if (auto* delivery = std::get_if<broker::Deliver>(&answer.effect)) {
+    deliver(*delivery, std::move(answer.message), now);
+  } else if (std::holds_alternative<broker::ReceiverAttached>(answer.effect)) {
+    accept(nullptr);
+  } else if (const auto* session = std::get_if<broker::SessionAccepted>(&answer.effect)) {
+    accept(session);
+  } else if (const auto* refused = std::get_if<broker::ReceiverRefused>(&answer.effect)) {
+    known_to_entity_ = false;
+    const amqp::Condition condition = context_.tracked(refused->error, now);
+    context_.observer.link_refused(entity_->name, condition.name, condition.description);
+    link_->refuse(condition);
+  } else if (const auto* drained = std::get_if<broker::LinkDrained>(&answer.effect)) {
+    drained_at_ = drained->delivered;
+    flush();
+  } else if (const auto* detach = std::get_if<broker::DetachReceiver>(&answer.effect)) {
+    known_to_entity_ = false;
+    const amqp::Condition condition = context_.tracked(detach->error, now);
+    context_.observer.link_detached(link_->name(), condition.name, condition.description);
+    link_->detach(condition);
+  }
+}
+
+void ReceiverEnd::deliver(broker::Deliver& delivery, Payload stored, Now) {
+  Result<Payload> message = Payload{};
+  if (!stored.empty()) {
+    broker::DeliveryForm form;
+    form.locked_until = delivery.locked_until;
+    if (mode_ == broker::ReceiveMode::peek_lock) form.lock = delivery.lock;
+    message = broker::delivered_message(stored, delivery.status, form);
+  }
+  if (!message || message->empty()) {
+    // Cannot be read back: the store has told. It was one of the link's deliveries at the entity.
+    ++ahead_;
+    return tell_credit();
+  }
+  if (waiting_.empty() && link_->sendable()) return send(delivery, *std::move(message));
+  waiting_.push_back({std::move(delivery), *std::move(message)});
+}
+
+void ReceiverEnd::send(const broker::Deliver& delivery, Payload message) {
+  const auto tag = delivery.lock.delivery_tag();
+  amqp::Outgoing outgoing;
+  outgoing.tag = tag;
+  outgoing.settled = mode_ == broker::ReceiveMode::receive_and_delete;
+  if (!outgoing.settled) {
+    std::uint32_t place = 0;
+    if (free_locks_.empty()) {
+      place = static_cast<std::uint32_t>(locks_.size());
+      locks_.push_back(delivery.lock);
+    } else {
+      place = free_locks_.back();
+      free_locks_.pop_back();
+      locks_[place] = delivery.lock;
+    }
+    outgoing.context = place + 1;
+  }
+  ++sent_;
+  link_->send(outgoing, std::move(message));
+}
+
+void ReceiverEnd::flush() {
+  while (!waiting_.empty() && link_->sendable()) {
+    Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    send(next.delivery, std::move(next.message));
+  }
+  if (!drained_at_ || !waiting_.empty() || link_->state() != amqp::Link::State::attached) return;
+  const std::uint64_t counted = *drained_at_;
+  drained_at_.reset();
+  told_drain_ = false;
+  // A client may have changed its mind meanwhile; then the credit it gave since stands.
+  if (link_->drain_requested()) {
+    sent_ += link_->credit();
+    link_->drained();
+  }
+  ahead_ = static_cast<std::int64_t>(counted) - static_cast<std::int64_t>(sent_);
+  told_limit_ = counted;
+  tell_credit();
+}
+
+void ReceiverEnd::tell_credit() {
+  if (!known_to_entity_ || link_->state() != amqp::Link::State::attached) return;
+  const std::uint64_t limit =
+      static_cast<std::uint64_t>(static_cast<std::int64_t>(sent_ + link_->credit()) + ahead_);
+  const bool drain = link_->drain_requested();
+  if (limit == told_limit_ && (!drain || told_drain_)) return;
+  told_limit_ = limit;
+  told_drain_ = drain;
+  context_.entities.send(entity_->route, broker::SetCredit{receiver_, limit, drain});
+}
+
+void ReceiverEnd::on_credit(amqp::Link&, Now) {
+  tell_credit();
+  flush();
+}
+
+void ReceiverEnd::settle(const broker::LockToken& lock, broker::Outcome outcome, broker::RequestId request) {
+  context_.entities.send(entity_->route,
+                         broker::Settle{request, {lock}, std::move(outcome), std::nullopt, receiver_});
+}
+
+void ReceiverEnd::on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition, Now now) {
+  if (disposition.context == 0 || disposition.context > locks_.size()) return;
+  if (disposition.state.descriptor == 0 && !disposition.settled) return;
+  auto asked = read_outcome(disposition.state);
+  if (!asked) {
+    // The lock stays: the client may settle again, or let it run out.
+    if (!disposition.settled)
+      link.disposition(disposition.id, amqp::State::rejected(context_.tracked(asked.error(), now)), false);
+    return;
+  }
+  if (!*asked && !disposition.settled) return;
+  const auto place = static_cast<std::uint32_t>(disposition.context - 1);
+  const broker::LockToken lock = locks_[place];
+  broker::Outcome outcome = *asked ? std::move((*asked)->outcome) : broker::Outcome{broker::Release{}};
+  if (disposition.settled) {
+    free_locks_.push_back(place);
+    settle(lock, std::move(outcome), broker::RequestId::none);
+    return flush();
+  }
+  std::uint32_t tag = 0;
+  if (free_settling_.empty()) {
+    tag = static_cast<std::uint32_t>(settling_.size());
+    settling_.emplace_back();
+  } else {
+    tag = free_settling_.back();
+    free_settling_.pop_back();
+  }
+  settling_[tag] = {disposition.id, std::move((*asked)->echo)};
+  settle(lock, std::move(outcome), context_.entities.expect(*this, std::uint64_t{place} << 32 | tag));
+}
+
+void ReceiverEnd::on_answer(std::uint64_t tag, broker::Answer& answer, Now now) {
+  const auto at = static_cast<std::uint32_t>(tag);
+  const Settling done = std::exchange(settling_[at], {});
+  free_settling_.push_back(at);
+  const auto* refused = std::get_if<broker::Refused>(&answer.effect);
+  // Unknown here means that the client has settled it meanwhile, which gave the place of its lock free.
+  if (link_->disposition(done.delivery_id,
+                         refused ? amqp::State::rejected(context_.tracked(refused->error, now)) : done.echo))
+    free_locks_.push_back(static_cast<std::uint32_t>(tag >> 32));
+  flush();
+}
+
+void ReceiverEnd::on_gone(amqp::Link&) {
+  context_.entities.forget(*this);
+  for (const Waiting& one : waiting_)
+    if (mode_ == broker::ReceiveMode::peek_lock)
+      settle(one.delivery.lock, broker::Release{}, broker::RequestId::none);
+  waiting_.clear();
+  if (receiver_ != broker::ReceiverId::none) context_.entities.close(receiver_);
+  receiver_ = broker::ReceiverId::none;
+}
+
+}  // namespace omnibus::links

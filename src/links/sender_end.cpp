@@ -1,0 +1,82 @@
+#include "links/sender_end.hpp"
+
+#include <algorithm>
+
+#include "amqp/codec/value.hpp"
+#include "broker/message_facts.hpp"
+
+namespace omnibus::links {
+namespace {
+
+// What comes back with an answer: the delivery, and whether its sender waits for an outcome.
+constexpr std::uint64_t settled_bit = std::uint64_t{1} << 32;
+
+}  // namespace
+
+SenderEnd::SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const EntityFacts> entity)
+    : LinkEnd(std::move(claim)), context_(context), entity_(std::move(entity)) {}
+
+void SenderEnd::accept(amqp::Link& link) {
+  link_ = &link;
+  amqp::AttachReply reply;
+  reply.max_message_size = entity_->message_bytes_max;
+  const auto properties = amqp::encode(
+      amqp::Value::map({{amqp::Value::symbol("com.microsoft:max-message-batch-size"),
+                         std::min<std::uint64_t>(entity_->message_bytes_max, batch_bytes_max)}}));
+  reply.properties = {properties};
+  link.accept(reply);
+  link.grant(window);
+}
+
+void SenderEnd::on_transfer(amqp::Link&, amqp::Delivery& delivery, Now now) {
+  if (delivery.too_large)
+    return refuse(
+        delivery.id, delivery.settled,
+        {Errc::message_size_exceeded, fmt::format("The message is larger than the {} bytes that '{}' takes.",
+                                                  entity_->message_bytes_max, entity_->name)},
+        now);
+  if (delivery.state.is(amqp::descriptor::transactional_state))
+    return refuse(delivery.id, delivery.settled, {Errc::not_implemented, "transactions are not available"},
+                  now);
+  auto messages = broker::read_transfer(delivery.message_format, delivery.payload, context_.random);
+  if (!messages) return refuse(delivery.id, delivery.settled, messages.error(), now);
+  ++unanswered_;
+  broker::Enqueue enqueue;
+  enqueue.request = context_.entities.expect(*this, delivery.id | (delivery.settled ? settled_bit : 0),
+                                             delivery.payload.size());
+  enqueue.messages = *std::move(messages);
+  context_.entities.send(entity_->route, std::move(enqueue));
+}
+
+void SenderEnd::on_answer(std::uint64_t tag, broker::Answer& answer, Now now) {
+  --unanswered_;
+  const auto delivery_id = static_cast<std::uint32_t>(tag);
+  const bool settled = (tag & settled_bit) != 0;
+  if (const auto* refused = std::get_if<broker::Refused>(&answer.effect))
+    return refuse(delivery_id, settled, refused->error, now);
+  if (!settled) link_->disposition(delivery_id, amqp::State::accepted());
+  refill();
+}
+
+// A sender that does not wait for outcomes can only be told by the end of its link [contract 4.2].
+void SenderEnd::refuse(std::uint32_t delivery_id, bool settled, const Error& error, Now now) {
+  const amqp::Condition condition = context_.tracked(error, now);
+  if (!settled) {
+    link_->disposition(delivery_id, amqp::State::rejected(condition));
+    return refill();
+  }
+  if (link_->state() != amqp::Link::State::attached) return;
+  context_.observer.link_detached(link_->name(), condition.name, condition.description);
+  link_->detach(condition);
+}
+
+void SenderEnd::refill() {
+  if (link_->state() != amqp::Link::State::attached) return;
+  // Clients that ignore credit may have more under way than the window.
+  const std::uint32_t used = std::min(window, link_->credit() + unanswered_);
+  if (link_->credit() <= window / 2 && window - used >= window / 4) link_->grant(window - used);
+}
+
+void SenderEnd::on_gone(amqp::Link&) { context_.entities.forget(*this); }
+
+}  // namespace omnibus::links

@@ -1,0 +1,38 @@
+// Our end of a link on which a client sends to an entity [service-bus contract 3.3, 4.2, 4.3].
+//
+// Every transfer becomes one Enqueue; its outcome leaves when the entity has answered, which for a success
+// means that the message is durable. Credit is a window over what is not answered yet, so a slow disk
+// slows senders down and nothing piles up.
+#pragma once
+
+#include "links/link_context.hpp"
+#include "links/link_end.hpp"
+
+namespace omnibus::links {
+
+class SenderEnd final : public LinkEnd, private AnswerTaker {
+ public:
+  static constexpr std::uint32_t window = 1000;
+  // The largest batch a client is told of where single messages may be larger still.
+  static constexpr std::uint64_t batch_bytes_max = 1024 * 1024;
+
+  SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const EntityFacts> entity);
+
+  // Answers the attach and grants the first credit.
+  void accept(amqp::Link& link);
+
+  void on_transfer(amqp::Link& link, amqp::Delivery& delivery, Now now) override;
+  void on_gone(amqp::Link& link) override;
+
+ private:
+  void on_answer(std::uint64_t tag, broker::Answer& answer, Now now) override;
+  void refuse(std::uint32_t delivery_id, bool settled, const Error& error, Now now);
+  void refill();
+
+  LinkContext& context_;
+  const std::shared_ptr<const EntityFacts> entity_;
+  amqp::Link* link_ = nullptr;
+  std::uint32_t unanswered_ = 0;
+};
+
+}  // namespace omnibus::links
