@@ -1,0 +1,32 @@
+// What a store says about a partition of its own: the catalogue's view, no state of the machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.hpp"
+#include "broker/queue_settings.hpp"
+
+namespace omnibus::store {
+
+// Unique in its store for all time. 0 is the store itself.
+enum class PartitionId : std::uint32_t { none = 0 };
+
+enum class PartitionKind : std::uint8_t { queue };
+
+struct PartitionInfo {
+  PartitionId id = PartitionId::none;
+  PartitionKind kind = PartitionKind::queue;
+  std::string name;  // of the entity; partitions of one entity share it
+  Instant created{};
+  broker::QueueSettings settings;
+  friend bool operator==(const PartitionInfo&, const PartitionInfo&) = default;
+};
+
+// A request or receiver belongs to the connection with this number; 0 is the store itself.
+template <class Id>
+[[nodiscard]] constexpr std::uint32_t connection_of(Id id) {
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(id) >> 32);
+}
+
+}  // namespace omnibus::store

@@ -1,0 +1,191 @@
+// One store: a journal and the partitions that live in it.
+//
+// Carries effects between the machines of `broker` and the `journal`: commands come in, answers with their
+// bytes go out, and nothing is told that is not as durable as the contract wants it [4.6]. Lives on one core;
+// holds no mutex, no clock and no thread. Time comes with each call, and from StoreOwner::now() when it is
+// the journal that calls; where the journal's work runs is decided by whoever makes the journal. So the same
+// code runs in the product and, stepped by a seed, in a simulator.
+//
+// One turn of the owner's loop: apply() as often as there are commands, then end_turn() once; wake() when
+// next_deadline() has come. Callbacks to the owner come from inside these calls and from the journal's posted
+// work; none of them may call the store again, on_forward() included.
+//
+// A store that fails (a write, a sync, no space) refuses what waited, keeps its plain receivers, and opens
+// itself again from what is really on the disk; wake() drives that. Records: docs/formats/store-records.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "base/result.hpp"
+#include "broker/answer.hpp"
+#include "broker/commands.hpp"
+#include "broker/queue.hpp"
+#include "journal/journal.hpp"
+#include "store/partition.hpp"
+
+namespace omnibus::store {
+
+struct StoreSettings {
+  // Lock tokens are drawn from it: random in the product, chosen in a simulation.
+  std::uint64_t seed = 1;
+  // Message bytes kept in memory, with what keeping them costs.
+  std::uint64_t cache_bytes_max = std::uint64_t{256} << 20;
+  // Records that are read back at the same time; further ones wait.
+  std::uint32_t reads_max = 32;
+  // A send that would leave more than this waiting for the disk is refused with `server_busy`. The journal's
+  // own bound (gathered_bytes_max) is larger, so that settlements still pass.
+  std::uint64_t backlog_bytes_max = std::uint64_t{256} << 20;
+  // The largest transfer that is taken, all its messages together; below the journal's record_bytes_max.
+  std::uint64_t transfer_bytes_max = std::uint64_t{128} << 20;
+  // A checkpoint is started when this much was appended since the last.
+  std::uint64_t checkpoint_bytes = std::uint64_t{256} << 20;
+  // Messages, sessions or partitions that one turn writes into a checkpoint at most.
+  std::uint32_t checkpoint_items_per_turn = 2000;
+  // close() writes a checkpoint when there are no more messages and partitions than this.
+  std::uint64_t closing_checkpoint_items_max = 200'000;
+  std::chrono::milliseconds checkpoint_retry = std::chrono::seconds{30};
+  std::chrono::milliseconds reopen_first = std::chrono::milliseconds{200};
+  std::chrono::milliseconds reopen_longest = std::chrono::seconds{30};
+  std::chrono::milliseconds space_probe = std::chrono::seconds{1};
+};
+
+enum class StoreState : std::uint8_t {
+  closed,   // not opened yet, or closed for good
+  opening,  // recovering; commands are refused with `server_busy`
+  open,
+  failed,  // refuses as when opening; opens itself again unless another process has it
+  closing,
+};
+[[nodiscard]] std::string_view name_of(StoreState state);
+
+// What recovery has read so far.
+struct Progress {
+  std::uint64_t records = 0;
+  std::uint64_t bytes = 0;
+};
+
+// A message that its queue sends on [contract 9.7].
+struct ForwardRequest {
+  PartitionId from = PartitionId::none;
+  broker::SequenceNumber sequence = 0;  // at `from`; names the forward in forwarded()
+  std::string target;
+  Payload message;  // as it is stored
+  broker::ForwardedFrom facts;
+};
+// The command that takes it in at the target. Fails when the bytes are no message any more.
+[[nodiscard]] Result<broker::Enqueue> forward_command(const ForwardRequest& request, broker::RequestId answer,
+                                                      Random& random);
+
+class StoreOwner {
+ public:
+  virtual ~StoreOwner() = default;
+
+  // The clock that apply(), end_turn() and wake() are called with.
+  [[nodiscard]] virtual Instant now() = 0;
+  // Whose it is, is in the id of the effect's request or receiver: the connection's number is `id >> 32`.
+  // Answers of one connection come in the order in which its queues gave them.
+  virtual void on_answer(broker::Answer&& answer) = 0;
+  // `why` is empty unless it failed. On `open`, partitions() may differ from what it was before a failure.
+  virtual void on_state(StoreState state, const std::string& why) = 0;
+  // next_deadline() is now `due`, which is earlier than what was last told or asked.
+  virtual void on_deadline(Instant due) = 0;
+  // The message is wanted at `target`. An id: that partition of this store takes it, in the same batch as its
+  // removal here. Nothing: the owner takes the request (moves from it) and calls forwarded() later. An error:
+  // it is refused.
+  [[nodiscard]] virtual Result<std::optional<PartitionId>> on_forward(ForwardRequest& request) = 0;
+  // A partition is gone that nobody asked to delete: idle for too long, or its creation did not survive.
+  virtual void on_partition_gone(PartitionId id, const std::string& name) = 0;
+
+  // For the log and for health; the store acts on all of them itself.
+  virtual void on_progress(const Progress&) {}
+  virtual void on_damage(const journal::Damage&) {}
+  virtual void on_space(bool /*enough*/) {}
+  virtual void on_checkpoint(const Result<journal::Position>& /*covers*/) {}
+};
+
+struct StoreStats {
+  journal::Stats journal;
+  std::uint64_t partitions = 0;
+  std::uint64_t cache_hits = 0;
+  std::uint64_t cache_misses = 0;
+  std::uint64_t cache_bytes = 0;  // charged against cache_bytes_max
+  std::uint64_t cache_records = 0;
+  std::uint64_t reads = 0;            // of records, since the start
+  std::uint64_t reads_under_way = 0;  // and waiting for their turn
+  std::uint64_t answers_waiting = 0;  // for bytes, or behind one that does
+  std::uint64_t releases_waiting = 0;
+  std::uint64_t damaged_records = 0;
+  std::uint64_t checkpoints = 0;
+  std::uint64_t recoveries = 0;  // open() that succeeded, the first included
+  bool full = false;
+};
+
+class Store {
+ public:
+  using MakeJournal = std::function<std::unique_ptr<journal::Journal>(journal::JournalOwner&)>;
+  // Called when the change is durable, or refused. After a failure of the store nobody can say whether it
+  // happened: `internal_error`, and partitions() tells once the store is open again.
+  using Created = std::move_only_function<void(Result<PartitionId>)>;
+  using Changed = std::move_only_function<void(Result<void>)>;
+
+  // `owner` outlives the store. The store may be destroyed at any time, but not from a callback: that is a
+  // crash as far as the journal is concerned.
+  Store(StoreSettings settings, StoreOwner& owner, const MakeJournal& make_journal);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // Ends with on_state(open) or on_state(failed). Once.
+  void open();
+  // Takes no more commands, writes a checkpoint when that is cheap, and closes the journal. The loop goes on
+  // (wake() and the journal's posted work) until `done`.
+  void close(Instant now, std::move_only_function<void()> done);
+
+  // Hands a command to a partition. Whatever happens, a request that wants an answer gets one.
+  void apply(Instant now, PartitionId partition, broker::Command&& command);
+  // After the last apply() of a turn: what was appended goes to the disk.
+  void end_turn(Instant now);
+  // `broker::never` when nothing waits for time.
+  [[nodiscard]] Instant next_deadline() const;
+  void wake(Instant now);
+
+  // The catalogue. An id is assigned when `id` is none; ids are never used twice. `refused` answers come
+  // before the call returns.
+  void create_partition(Instant now, PartitionId id, std::string name, const broker::QueueSettings& settings,
+                        Created done);
+  void update_partition(Instant now, PartitionId id, const broker::QueueSettings& settings, Changed done);
+  // Messages are released, receivers detached with `not_found`, later commands refused with it.
+  void delete_partition(Instant now, PartitionId id, Changed done);
+  // What is there, by ascending id. While the store is not open: what was there when it last was.
+  [[nodiscard]] std::vector<PartitionInfo> partitions() const;
+  [[nodiscard]] std::optional<PartitionInfo> find(PartitionId id) const;
+  [[nodiscard]] std::optional<broker::QueueCounts> counts(PartitionId id) const;
+  // One line per message, for support and tests; empty when there is no such partition.
+  [[nodiscard]] std::string describe(PartitionId id) const;
+
+  // The result of an on_forward() that the owner took.
+  void forwarded(Instant now, PartitionId from, broker::SequenceNumber sequence, std::optional<Error> error);
+
+  // Administration: the store answers as if it had failed, until restore(). Nothing is lost by it, and what
+  // waits for the disk is still answered.
+  void fail(Instant now, const std::string& reason);
+  void restore(Instant now);
+
+  [[nodiscard]] StoreState state() const;
+  [[nodiscard]] StoreStats stats() const;
+  // Starts a checkpoint before it is due, unless one is under way.
+  void checkpoint_soon(Instant now);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace omnibus::store
