@@ -128,6 +128,7 @@ Figures append(const std::string& folder, std::size_t bytes, std::size_t senders
   record.kind = 1;
   record.life = Life::lasting;
   record.payload = &payload;
+  record.held_bytes = bytes;
   std::vector<Position> under_way(senders);
   std::size_t oldest = 0;
   for (auto& position : under_way) position = *bench.journal->append(record);

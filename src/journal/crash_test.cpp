@@ -116,6 +116,7 @@ class Broker final : public JournalOwner {
     const Payload payload = Payload::copy_of(std::string_view(body).substr(head));
     record.head = as_bytes(std::string_view(body).substr(0, head));
     record.payload = &payload;
+    record.held_bytes = body.size();
     const auto at = journal->append(record);
     if (!at) return;
     log.push_back({*at, body});

@@ -14,6 +14,9 @@ constexpr std::uint16_t kind_clean_close = 1;
 constexpr std::size_t checkpoint_piece_bytes = 1u << 20;
 constexpr std::uint32_t checkpoint_pieces_max = 4;
 constexpr std::size_t read_files_max = 64;
+// What a share takes in its segment beside its own bytes, about: a part of the record's frame and head. Only
+// relocation asks, and it must never take a segment full of tiny messages for a dead one.
+constexpr std::uint64_t share_overhead_bytes = 48;
 
 }  // namespace
 
@@ -120,7 +123,7 @@ void FileJournal::start_writing(Recovery& recovery) {
     owner_.on_damage({Position{number, first_offset},
                       0,
                       {},
-                      fmt::format("{} records are held in a segment that is missing", held)});
+                      fmt::format("{} messages are held in a segment that is missing", held)});
   for (const auto& [number, segment] : segments_) released_from(number);
   prepare_spare();
   maintain();
@@ -204,15 +207,20 @@ Result<Position> FileJournal::append(const Record& record) {
   const std::uint64_t stride = stride_of(body);
   if (gathered_bytes_ > 0 && gathered_bytes_ + stride > settings_.gathered_bytes_max)
     return fail(Errc::server_busy, "{} bytes wait for the disk already", gathered_bytes_);
-  const bool rolls = active_ == 0 || (offset_ + stride > settings_.segment_bytes && offset_ > first_offset);
-  if (rolls && full_ && !spare_.file)
+  if (rolls_for(stride, record.with_previous) && full_ && !spare_.file)
     return fail(Errc::resource_limit_exceeded, "the disk has no room for another segment");
   append_to_batch(record, stride, 0);
   return appended_;
 }
 
+bool FileJournal::rolls_for(std::uint64_t stride, bool with_previous) const {
+  if (active_ == 0) return true;
+  if (offset_ + stride <= settings_.segment_bytes || offset_ == first_offset) return false;
+  return !with_previous || gathered_.empty() || offset_ + stride > segment_bytes_max;
+}
+
 void FileJournal::append_to_batch(const Record& record, std::uint64_t stride, std::uint16_t flags) {
-  if (active_ == 0 || (offset_ + stride > settings_.segment_bytes && offset_ > first_offset)) {
+  if (rolls_for(stride, record.with_previous)) {
     const std::uint32_t left = active_;
     active_ = ++newest_;
     offset_ = first_offset;
@@ -233,8 +241,8 @@ void FileJournal::append_to_batch(const Record& record, std::uint64_t stride, st
   Segment& segment = segments_[active_];
   segment.end = offset_;
   if (record.life == Life::lasting) {
-    ++segment.live_records;
-    segment.live_bytes += stride;
+    segment.live_shares += record.shares;
+    segment.live_bytes += record.held_bytes;
   }
 }
 
@@ -322,8 +330,8 @@ void FileJournal::hold(Position position, std::uint32_t bytes) {
     ++ghosts_[position.segment()];
     return;
   }
-  ++found->second.live_records;
-  found->second.live_bytes += stride_of(bytes);
+  ++found->second.live_shares;
+  found->second.live_bytes += bytes;
 }
 
 void FileJournal::release(Position position, std::uint32_t bytes) {
@@ -335,9 +343,9 @@ void FileJournal::release(Position position, std::uint32_t bytes) {
     return;
   }
   Segment& segment = found->second;
-  check(segment.live_records > 0 && segment.live_bytes >= stride_of(bytes), "a released record was held");
-  --segment.live_records;
-  segment.live_bytes -= stride_of(bytes);
+  check(segment.live_shares > 0 && segment.live_bytes >= bytes, "a released record was held");
+  --segment.live_shares;
+  segment.live_bytes -= bytes;
   // Whatever was decided before this call must be durable before the bytes may go.
   segment.release_mark = appended_;
   if (state_ == State::open) released_from(position.segment());
@@ -345,9 +353,10 @@ void FileJournal::release(Position position, std::uint32_t bytes) {
 
 bool FileJournal::is_ripe(std::uint32_t number, const Segment& segment) const {
   if (number == active_) return false;
-  if (segment.live_records == 0) return true;
-  return !segment.stuck && static_cast<double>(segment.live_bytes) <
-                               settings_.relocate_below * static_cast<double>(segment.end);
+  if (segment.live_shares == 0) return true;
+  const std::uint64_t live = segment.live_bytes + segment.live_shares * share_overhead_bytes;
+  return !segment.stuck &&
+         static_cast<double>(live) < settings_.relocate_below * static_cast<double>(segment.end);
 }
 
 void FileJournal::released_from(std::uint32_t number) {
@@ -359,7 +368,7 @@ void FileJournal::maintain() {
   for (auto at = ripe_.begin(); at != ripe_.end() && *at < covers_.segment();) {
     const std::uint32_t number = *at;
     const Segment& segment = segments_[number];
-    if (segment.live_records == 0) {
+    if (segment.live_shares == 0) {
       if (segment.release_mark > durable_ || (relocation_ && relocation_->segment == number)) {
         ++at;
         continue;
@@ -401,9 +410,9 @@ void FileJournal::remove_segment(std::uint32_t number) {
 void FileJournal::end_relocation() {
   if (!relocation_ || relocation_->reading || relocation_->wait_for > durable_) return;
   Segment& segment = segments_[relocation_->segment];
-  if (!relocation_->ended && segment.live_records > 0 && !full_) return;
+  if (!relocation_->ended && segment.live_shares > 0 && !full_) return;
   // Records that are held and did not come up are damaged; they keep their segment.
-  if (relocation_->ended && segment.live_records > 0) segment.stuck = true;
+  if (relocation_->ended && segment.live_shares > 0) segment.stuck = true;
   relocation_.reset();
 }
 
@@ -545,7 +554,7 @@ Stats FileJournal::stats() const {
   for (const auto& [number, segment] : segments_) {
     now.disk_bytes += segment.end;
     now.live_bytes += segment.live_bytes;
-    now.live_records += segment.live_records;
+    now.live_shares += segment.live_shares;
     if (number > covers_.segment())
       now.bytes_since_checkpoint += segment.end;
     else if (number == covers_.segment() && segment.end > covers_.offset())

@@ -91,7 +91,7 @@ class FileJournal final : public Journal {
   struct Segment {
     std::uint32_t end = 0;
     bool end_known = true;  // false: the segment after it is gone, so this is only how long the file is
-    std::uint64_t live_records = 0;
+    std::uint64_t live_shares = 0;
     std::uint64_t live_bytes = 0;
     Position release_mark;  // what must be durable before the segment may go
     bool stuck = false;     // relocation was tried and could not empty it
@@ -116,6 +116,7 @@ class FileJournal final : public Journal {
   void make_spare();
   void send_checkpoint_piece();
   void install_checkpoint();
+  [[nodiscard]] bool rolls_for(std::uint64_t stride, bool with_previous) const;
   [[nodiscard]] bool is_ripe(std::uint32_t number, const Segment& segment) const;
 
   std::shared_ptr<Folder> folder_;
@@ -142,7 +143,7 @@ class FileJournal final : public Journal {
   std::uint32_t batch_number_ = 0;
 
   std::map<std::uint32_t, Segment> segments_;
-  std::map<std::uint32_t, std::uint64_t> ghosts_;  // held records in segments that are not there
+  std::map<std::uint32_t, std::uint64_t> ghosts_;  // held shares in segments that are not there
   std::set<std::uint32_t> ripe_;
   std::optional<RelocationUnderWay> relocation_;
   Spare spare_;

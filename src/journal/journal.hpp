@@ -9,8 +9,10 @@
 // the records after the last such position *unknown*: the journal is closed then, reads go on, and open()
 // called again recovers from what is really there (the owner starts from nothing, as at the first open).
 //
-// Two lives of a record: a *lasting* one (a message) is kept until release(), wherever the log went
-// meanwhile; a *log* one (a settlement, a lock) is needed only until a checkpoint covers it.
+// Two lives of a record: a *lasting* one (messages) is kept until each of its shares was released, wherever
+// the log went meanwhile; a *log* one (a settlement, a lock) is needed only until a checkpoint covers it.
+// A share is what the owner lets go of on its own, one message of a transfer: it has a size and no number, so
+// that nobody has to count what is left in a record.
 //
 // Everything here is called, and calls back, on the owner's core; no call waits for a disk. Callbacks
 // come from the event loop, never from inside a call to the journal. The file journal is FileJournal,
@@ -60,6 +62,12 @@ struct Record {
   Life life = Life::log;
   Bytes head;
   const Payload* payload = nullptr;
+  // Of a lasting record: how often release() will be called for it, and with how many bytes in all.
+  std::uint32_t shares = 1;
+  std::uint64_t held_bytes = 0;
+  // Goes into the batch of the record appended before it (no commit() in between): a crash leaves both or
+  // none. A segment may become a little longer than its bound by it.
+  bool with_previous = false;
 };
 
 // A record as it comes back. `body` is only good during the call it is handed to.
@@ -122,8 +130,8 @@ class JournalOwner {
  public:
   virtual ~JournalOwner() = default;
 
-  // While opening, in this order. By the end of on_opened() the owner has called hold() for every
-  // lasting record it takes up, and release() for those that a later record dropped.
+  // While opening, in this order. By the end of on_opened() the owner has called hold() for every share of a
+  // lasting record that it takes up, and release() for those that a later record dropped.
   virtual void on_checkpoint(Bytes piece) = 0;
   virtual void on_replay(const RecordView& record) = 0;
   virtual void on_opened(const Opened& opened) = 0;
@@ -140,17 +148,17 @@ class JournalOwner {
   // A checkpoint is installed (it is what the next open() starts from) or failed: then the previous one
   // stays, the journal goes on, and begin_checkpoint() may be called again.
   virtual void on_checkpoint_end(const Result<Position>& covers) = 0;
-  // A lasting record in a segment that is nearly dead. When it is still needed, append it again and
-  // release the old position (both at once; the old bytes stay until the new are durable). When it is
-  // not, do nothing.
+  // A lasting record in a segment that is nearly dead. Append again what is still needed of it and release
+  // those shares at the old position (both at once; the old bytes stay until the new are durable). When
+  // nothing is, or it is about to be released, do nothing.
   virtual void relocate(const RecordView& record) = 0;
 };
 
 struct Stats {
   std::uint64_t segments = 0;
   std::uint64_t disk_bytes = 0;  // of all segments
-  std::uint64_t live_bytes = 0;  // of lasting records that are held
-  std::uint64_t live_records = 0;
+  std::uint64_t live_bytes = 0;  // of the shares that are held
+  std::uint64_t live_shares = 0;
   std::uint64_t syncs = 0;
   std::uint64_t records_written = 0;
   std::uint64_t bytes_written = 0;
@@ -177,7 +185,7 @@ class Journal {
   // At the end of a loop turn: what was gathered goes to the disk as soon as the disk is free.
   virtual void commit() = 0;
 
-  // `bytes` is the size of the body, the same in hold() and release().
+  // One share of the record at `position`: `bytes` of its held_bytes, the same in hold() and release().
   virtual void hold(Position position, std::uint32_t bytes) = 0;
   virtual void release(Position position, std::uint32_t bytes) = 0;
 

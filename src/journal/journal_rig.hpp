@@ -136,6 +136,7 @@ class JournalRig {
     record.partition = partition;
     record.life = life;
     record.head = as_bytes(body);
+    record.held_bytes = body.size();
     const auto at = journal->append(record);
     EXPECT_TRUE(at) << at.error().detail;
     return at ? *at : Position{};

@@ -14,6 +14,7 @@ void MemoryJournal::post(Task task) {
 void MemoryJournal::open() {
   check(!open_, "the journal is closed");
   held_.clear();
+  counted_.live_bytes = counted_.live_shares = 0;
   post([this] {
     open_ = true;
     Opened opened;
@@ -44,8 +45,9 @@ Result<Position> MemoryJournal::append(const Record& record) {
     StoredRecord stored{record.kind, record.partition, record.life, Payload::copy_of(record.head)};
     for (std::size_t i = 0; record.payload && i < record.payload->slice_count(); ++i)
       stored.body.append(record.payload->slice(i));
-    held_.emplace(position, std::move(stored));
-    counted_.live_bytes += body;
+    held_.emplace(position, Held{std::move(stored), record.shares});
+    counted_.live_bytes += record.held_bytes;
+    counted_.live_shares += record.shares;
   }
   return position;
 }
@@ -66,8 +68,11 @@ void MemoryJournal::commit() {
 void MemoryJournal::hold(Position, std::uint32_t) { check(false, "nothing is replayed from memory"); }
 
 void MemoryJournal::release(Position position, std::uint32_t bytes) {
-  check(held_.erase(position) == 1, "a released record was held");
+  const auto found = held_.find(position);
+  check(found != held_.end() && counted_.live_bytes >= bytes, "a released record was held");
+  if (--found->second.shares == 0) held_.erase(found);
   counted_.live_bytes -= bytes;
+  --counted_.live_shares;
 }
 
 void MemoryJournal::read(Position position, ReadDone done) {
@@ -75,7 +80,7 @@ void MemoryJournal::read(Position position, ReadDone done) {
     const auto found = held_.find(position);
     if (found == held_.end())
       return done(fail(Errc::not_found, "there is no record at {}", to_string(position)));
-    done(found->second);
+    done(found->second.record);
   });
 }
 
@@ -83,10 +88,6 @@ void MemoryJournal::end_checkpoint(Position covers) {
   post([this, covers] { owner_.on_checkpoint_end(covers); });
 }
 
-Stats MemoryJournal::stats() const {
-  Stats now = counted_;
-  now.live_records = held_.size();
-  return now;
-}
+Stats MemoryJournal::stats() const { return counted_; }
 
 }  // namespace omnibus::journal

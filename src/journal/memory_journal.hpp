@@ -42,7 +42,11 @@ class MemoryJournal final : public Journal {
   Epoch epoch_ = 0;
   std::uint64_t last_ = 0;
   Position durable_;
-  std::map<Position, StoredRecord> held_;
+  struct Held {
+    StoredRecord record;
+    std::uint32_t shares = 0;
+  };
+  std::map<Position, Held> held_;
   Stats counted_;
 };
 

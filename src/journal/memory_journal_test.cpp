@@ -20,6 +20,7 @@ TEST(MemoryJournal, SameCallsSameAnswersNothingOnADisk) {
   record.head = as_bytes("head ");
   const Payload payload = Payload::copy_of("payload");
   record.payload = &payload;
+  record.held_bytes = 12;
   EXPECT_EQ(journal.append(record).error().code, Errc::io) << "not open yet";
   journal.open();
   run();
@@ -33,7 +34,7 @@ TEST(MemoryJournal, SameCallsSameAnswersNothingOnADisk) {
   EXPECT_EQ(owner.durable, Position{}) << "never from inside a call";
   run();
   EXPECT_EQ(owner.durable, second);
-  EXPECT_EQ(journal.stats().live_records, 2u);
+  EXPECT_EQ(journal.stats().live_shares, 2u);
 
   std::string body;
   journal.read(first, [&](const Result<StoredRecord>& read) { body = read->body.to_string(); });
@@ -44,6 +45,22 @@ TEST(MemoryJournal, SameCallsSameAnswersNothingOnADisk) {
   journal.read(first, [&](const Result<StoredRecord>& read) { code = read.error().code; });
   run();
   EXPECT_EQ(code, Errc::not_found);
+  EXPECT_EQ(journal.stats().live_bytes, 12u);
+
+  record.shares = 2;
+  const Position both = *journal.append(record);
+  journal.commit();
+  run();
+  journal.release(both, 5);
+  body.clear();
+  journal.read(both, [&](const Result<StoredRecord>& read) { body = read->body.to_string(); });
+  run();
+  EXPECT_EQ(body, "head payload") << "one message of it is still held";
+  journal.release(both, 7);
+  journal.read(both, [&](const Result<StoredRecord>& read) { code = read.error().code; });
+  run();
+  EXPECT_EQ(code, Errc::not_found);
+  EXPECT_EQ(journal.stats().live_shares, 1u);
 
   bool closed = false;
   journal.close([&] { closed = true; });

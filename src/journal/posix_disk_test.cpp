@@ -158,7 +158,7 @@ TEST(FileJournalOnDisk, RecordsSurviveARestart) {
     EXPECT_EQ(owner.replayed[100].position, some);
     EXPECT_EQ(owner.opened->epoch, 2u);
     EXPECT_TRUE(owner.damages.empty());
-    EXPECT_EQ(journal.stats().live_records, 500u);
+    EXPECT_EQ(journal.stats().live_shares, 500u);
   });
 }
 
