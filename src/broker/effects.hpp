@@ -26,9 +26,9 @@ class RecordSink {
   // One record: `head`, then the bytes of each message. Written in this order, durable as a whole or not at
   // all. Returns its place at once; places grow, and Persisted{p} covers every record whose place is <= p.
   [[nodiscard]] virtual Location append(Bytes head, std::span<const Payload* const> messages) = 0;
-  // The record at `record` is needed by nobody any more, once what was appended so far is durable and the
-  // effects of this apply() that name it are carried out.
-  virtual void release(Location record) = 0;
+  // The bytes of this message are needed by nobody any more, once what was appended so far is durable and the
+  // effects of this apply() that name them are carried out. Once per message and place.
+  virtual void release(const StoredMessage& message) = 0;
 };
 
 struct Accepted {  // of Enqueue, EnqueueTransferDeadLetter

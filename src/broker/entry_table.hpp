@@ -43,11 +43,10 @@ struct Entry {
   std::uint8_t flags;
 
   enum Flag : std::uint8_t {
-    changed = 1,        // has MessageChanges
-    was_deferred = 2,   // locked, and deferred again when it comes back
-    stays = 4,          // in the dead-letter sub-queue for good: forwarding it failed
-    shared = 8,         // its record holds other messages too
-    is_scheduled = 16,  // `due` is its activation
+    changed = 1,       // has MessageChanges
+    was_deferred = 2,  // locked, and deferred again when it comes back
+    stays = 4,         // in the dead-letter sub-queue for good: forwarding it failed
+    is_scheduled = 8,  // `due` is its activation
   };
   [[nodiscard]] bool has(Flag flag) const { return (flags & flag) != 0; }
   void set(Flag flag, bool on) { flags = static_cast<std::uint8_t>(on ? flags | flag : flags & ~flag); }

@@ -74,8 +74,8 @@ Location Queue::Parts::append(const Record& record) {
   return appended;
 }
 
-void Queue::Parts::release(Location record) {
-  if (record != Location{}) effects->sink.release(record);
+void Queue::Parts::release(const StoredMessage& message) {
+  if (message.record != Location{}) effects->sink.release(message);
 }
 
 std::optional<Error> Queue::Parts::receive_refused() const {
@@ -121,9 +121,12 @@ RequestId request_of(const Effect& effect) {
 
 void Queue::Parts::on(const StoreFailed&) {
   failed = true;
-  for (const auto& one : waiting)
+  for (const auto& one : waiting) {
+    // The deliveries it waits behind will not come; the credit is used up all the same.
+    if (one.effect && std::holds_alternative<LinkDrained>(*one.effect)) emit(*one.effect);
     refuse(one.effect ? request_of(*one.effect) : RequestId::none,
            {Errc::internal_error, fmt::format("the store of '{}' could not write", settings.name)});
+  }
   waiting.clear();
   fresh.clear();
 }

@@ -71,15 +71,14 @@ class Queue {
   void begin_checkpoint();
   [[nodiscard]] bool write_checkpoint(CheckpointSink& sink, std::size_t messages_max);
 
-  // The journal has copied the record of messages forward; `record` as for replay. Answers whether anybody
-  // still needs it (when not, the copy may be dropped as well).
-  bool relocate(Bytes record, Location from, Location to);
+  // The record of messages at `from`, whole, must make room: what is still needed of it is appended to `sink`
+  // again and released at its old place. Answers whether anything was.
+  bool relocate(Bytes record, Location from, RecordSink& sink);
 
   [[nodiscard]] const QueueSettings& settings() const;
   [[nodiscard]] QueueCounts counts() const;
-  // Calls visit for the record of every message that is there: what the journal must keep after recovery.
-  // A record that holds several messages comes once per message.
-  void visit_records(const std::function<void(Location)>& visit) const;
+  // Calls visit for every message that is there: what the journal must keep after recovery.
+  void visit_messages(const std::function<void(const StoredMessage&)>& visit) const;
   // What there is, one line per message and session, for support and tests. Work grows with the queue.
   [[nodiscard]] std::string describe() const;
   // What the message index takes, in bytes, for metrics and tests. Work grows with the queue.

@@ -8,7 +8,7 @@ namespace {
 
 struct NullJournal : RecordSink {
   Location append(Bytes, std::span<const Payload* const>) override { return {++last}; }
-  void release(Location) override {}
+  void release(const StoredMessage&) override {}
   std::uint64_t last = 0;
 };
 

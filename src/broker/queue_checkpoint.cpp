@@ -17,7 +17,7 @@ enum MessageFlag : std::uint8_t {
   with_changes = 2,
   is_locked = 4,
   was_deferred = 8,
-  in_shared_record = 16,
+  // 16 is free: older checkpoints say by it that a record holds several messages.
   stays_here = 32,
   is_deferred = 64,
   is_scheduled = 128,
@@ -52,7 +52,6 @@ void Queue::Parts::write_message(RecordWriter& out, std::uint32_t slot) const {
   if (lock) flags |= is_locked;
   if (lock && deferred) flags |= was_deferred;
   if (!lock && deferred) flags |= is_deferred;
-  if (entry.has(Entry::shared)) flags |= in_shared_record;
   if (entry.has(Entry::stays)) flags |= stays_here;
   if (entry.has(Entry::is_scheduled)) flags |= is_scheduled;
   out.put(flags);
@@ -183,7 +182,7 @@ bool Queue::Parts::read_message(RecordReader& in) {
   const SequenceNumber earlier[] = {read.sequence, (flags & is_scheduled) ? 0 : read.ttl_or_origin};
   for (const SequenceNumber sequence : earlier) {
     const std::uint32_t known = sequence == 0 ? no_slot : find(sequence);
-    if (known != no_slot) std::ignore = erase(known);
+    if (known != no_slot) erase(known);
   }
   if ((flags & is_locked) && locks.find(token) != no_slot) return false;
 
@@ -193,10 +192,8 @@ bool Queue::Parts::read_message(RecordReader& in) {
   entry = read;
   entry.link = link;
   entry.session = (flags & in_session) ? sessions.find_or_add(session_id) : no_slot;
-  entry.set(Entry::shared, (flags & in_shared_record) != 0);
   entry.set(Entry::stays, (flags & stays_here) != 0);
   entry.set(Entry::is_scheduled, (flags & is_scheduled) != 0);
-  if (entry.has(Entry::shared)) ++shared_records[entry.record];
   if (!entry.has(Entry::is_scheduled) && entry.ttl_or_origin != 0) origins.emplace(entry.ttl_or_origin, slot);
   size_bytes += entry.size;
   if (flags & with_changes) set_changes(slot, intern(std::move(with)));

@@ -5,11 +5,11 @@
 
 namespace omnibus::broker {
 
-void Queue::visit_records(const std::function<void(Location)>& visit) const {
+void Queue::visit_messages(const std::function<void(const StoredMessage&)>& visit) const {
   for (const auto& lane : parts_->lanes)
     for (std::uint32_t slot = lane.at_or_after(0); slot != no_slot;
          slot = lane.at_or_after(parts_->entries[slot].sequence + 1))
-      visit(Location{parts_->entries[slot].record});
+      visit(parts_->stored(slot));
 }
 
 std::size_t Queue::index_bytes() const {

@@ -127,6 +127,18 @@ TEST(QueueDurability, FailedStoreRefusesWhatWaitedAndServesNobody) {
   EXPECT_EQ(rig.queue->next_deadline(), never);
 }
 
+TEST(QueueDurability, FailedStoreStillAnswersADrain) {
+  QueueRig rig;
+  rig.send("a");
+  rig.attach(rig.plain, SubQueue::active, ReceiveMode::receive_and_delete);
+  rig.auto_sync = false;
+  rig.credit(rig.plain, 5, true);
+  EXPECT_FALSE(rig.drained.contains(rig.plain)) << "it waits behind the delivery";
+  rig.apply(StoreFailed{});
+  EXPECT_FALSE(rig.next(rig.plain));
+  EXPECT_EQ(rig.drained[rig.plain], 5u);
+}
+
 TEST(QueueDurability, ActivatedNumberIsNotShownBeforeItIsDurable) {
   QueueRig rig;
   rig.schedule("later", rig.now + 10s);
@@ -157,18 +169,47 @@ TEST(QueueDurability, RelocatedRecordIsReadAtItsNewPlace) {
   rig.schedule("c", rig.now + 1s);
   rig.complete(rig.receive().lock);
   rig.advance(1s);
-  for (const std::uint64_t from : {1, 2}) {
-    const auto record = rig.journal.records.at(from - 1);
-    rig.journal.records.push_back(record);
-    EXPECT_TRUE(rig.queue->relocate(as_bytes(record.bytes), {from}, {rig.journal.records.size()}));
-    rig.journal.records.at(from - 1).bytes.assign(record.bytes.size(), '?');
+  const auto move = [&](std::uint64_t from) {
+    const std::string record = rig.journal.records.at(from - 1).bytes;
+    const bool needed = rig.queue->relocate(as_bytes(record), {from}, rig.journal);
+    rig.sync();
+    EXPECT_TRUE(rig.journal.released.contains(from));
+    return needed;
+  };
+  EXPECT_TRUE(move(1));
+  const std::uint64_t once = rig.journal.records.size();
+  EXPECT_TRUE(move(2));
+  EXPECT_TRUE(move(once)) << "a copy moves on like the first record";
+  for (const std::uint64_t dead : {std::uint64_t{1}, std::uint64_t{2}, once}) {
+    auto& record = rig.journal.records.at(dead - 1);
+    EXPECT_TRUE(rig.journal.released.contains(dead));
+    std::fill(record.bytes.begin() + static_cast<std::ptrdiff_t>(record.head), record.bytes.end(), '?');
   }
+  EXPECT_EQ(rig.rebuilt(nullptr, 0)->describe(), rig.queue->describe());
   EXPECT_EQ(rig.receive().body, "b");
+  rig.crash();
+  rig.advance(10min);
+  const auto b = rig.receive();
+  EXPECT_EQ(b.body, "b") << "the message that was gone when the record moved stays gone";
   const auto c = rig.receive();
   EXPECT_EQ(c.body, "c");
+  rig.complete(b.lock);
   rig.complete(c.lock);
-  EXPECT_FALSE(
-      rig.queue->relocate(as_bytes(rig.journal.records.back().bytes), {rig.journal.records.size()}, {99}));
+  EXPECT_FALSE(move(once + 1));
+}
+
+// Receive-and-delete: the message is gone from the queue, but its bytes still wait for the removal.
+TEST(QueueDurability, RecordThatIsAboutToGoIsNotCopied) {
+  QueueRig rig;
+  rig.send("a");
+  rig.attach(rig.plain, SubQueue::active, ReceiveMode::receive_and_delete);
+  rig.auto_sync = false;
+  rig.credit(rig.plain, 1);
+  const std::string record = rig.journal.records.at(0).bytes;
+  EXPECT_FALSE(rig.queue->relocate(as_bytes(record), {1}, rig.journal));
+  rig.sync();
+  EXPECT_EQ(rig.next(rig.plain)->body, "a");
+  EXPECT_TRUE(rig.journal.released.contains(1));
 }
 
 }  // namespace

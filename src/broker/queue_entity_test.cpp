@@ -235,7 +235,7 @@ TEST(QueueEntity, SettingsHaveTheirRanges) {
 TEST(QueueMemory, MillionMessagesTakeFewBytesEach) {
   struct NullJournal : RecordSink {
     Location append(Bytes, std::span<const Payload* const>) override { return {++last}; }
-    void release(Location) override {}
+    void release(const StoredMessage&) override {}
     std::uint64_t last = 0;
   } journal;
   Random random{1};

@@ -72,7 +72,7 @@ void Queue::Parts::on(const ReceiveDeferred& command) {
     return;
   }
   RemovedRecord record;
-  std::vector<Location> dead;
+  std::vector<StoredMessage> dead;
   for (const std::uint32_t slot : slots) {
     record.sequences.push_back(entries[slot].sequence);
     answer.messages.push_back({status_of(slot), LockToken::make(random), std::nullopt});
@@ -80,8 +80,7 @@ void Queue::Parts::on(const ReceiveDeferred& command) {
   }
   if (!slots.empty()) append(record);
   emit_when_durable(std::move(answer));
-  for (const Location one : dead)
-    if (one != Location{}) waiting.push_back({appended, std::nullopt, one});
+  for (const StoredMessage& one : dead) waiting.push_back({appended, std::nullopt, one});
 }
 
 void Queue::Parts::on(const BatchDelete& command) {

@@ -302,7 +302,19 @@ class History {
     began_ = rig_.queue.get();
   }
 
+  // The journal moves a record, live or dead, out of an old segment.
+  void relocate() {
+    if (!rig_.auto_sync || rig_.journal.records.empty() || !chance(5)) return;
+    const std::uint64_t from = 1 + choice_.below(rig_.journal.records.size());
+    const std::string record = rig_.journal.records.at(from - 1).bytes;
+    const bool held = rig_.journal.records.at(from - 1).held > 0;
+    ASSERT_EQ(rig_.queue->relocate(as_bytes(record), {from}, rig_.journal), held);
+    rig_.sync();
+    ASSERT_EQ(rig_.journal.records.at(from - 1).held, 0u);
+  }
+
   void compare() {
+    relocate();
     for (const bool dead : {false, true}) {
       std::vector<std::string> ours, expected;
       for (const auto& got : rig_.peek(dead ? SubQueue::dead_letter : SubQueue::active, 0, 1000))

@@ -40,7 +40,7 @@ struct Queue::Parts {
   struct Waiting {
     Location at;
     std::optional<Effect> effect;
-    Location release;  // a record that nobody needs after the effect
+    StoredMessage release;  // bytes that nobody needs after the effect; no place: none
   };
   void run(const Command& command);
   void on(const Enqueue& command);
@@ -71,7 +71,7 @@ struct Queue::Parts {
   void emit_when_durable(Effect effect);
   void done_when_durable(RequestId request);
   Location append(const Record& record);
-  void release(Location record);
+  void release(const StoredMessage& message);
   [[nodiscard]] std::optional<Error> receive_refused() const;
 
   // --- queue_states.cpp: shared by commands and replay, no records and no effects in here
@@ -83,8 +83,13 @@ struct Queue::Parts {
   void set_changes(std::uint32_t slot, SharedChanges to);
   [[nodiscard]] SharedChanges changes_of(std::uint32_t slot) const;
   [[nodiscard]] SharedChanges intern(MessageChanges changes);
-  // Forgets a message; its record, when nobody else is in it, is the answer.
-  [[nodiscard]] Location erase(std::uint32_t slot);
+  [[nodiscard]] StoredMessage stored(std::uint32_t slot) const {
+    return {Location{entries[slot].record}, entries[slot].offset, entries[slot].size};
+  }
+  // By the number it was stored under, also when activation gave it another.
+  [[nodiscard]] std::uint32_t find_stored(SequenceNumber sequence) const;
+  // Forgets a message; where its bytes lie is the answer.
+  StoredMessage erase(std::uint32_t slot);
   void move_to_dead_letter(std::uint32_t slot, std::uint16_t delivery_count, bool stays,
                            SharedChanges changes);
   void activate(std::uint32_t slot, SequenceNumber sequence, Instant enqueued, Instant expires);
@@ -146,6 +151,7 @@ struct Queue::Parts {
   [[nodiscard]] Result<void> repeat(const DeadLetteredRecord& record);
   [[nodiscard]] Result<void> repeat(const ActivatedRecord& record);
   [[nodiscard]] Result<void> repeat(const SessionStateRecord& record);
+  [[nodiscard]] Result<void> repeat(const MovedRecord& record, Location at);
   // no_slot when it is gone; an error when it is one that nobody could have touched.
   [[nodiscard]] Result<std::uint32_t> find_to_repeat(SequenceNumber sequence) const;
 
@@ -176,7 +182,6 @@ struct Queue::Parts {
 
   std::unordered_map<std::uint32_t, SharedChanges> changes;   // by slot
   std::unordered_map<SequenceNumber, std::uint32_t> origins;  // activated messages by their stored number
-  std::unordered_map<std::uint64_t, std::uint32_t> shared_records;  // messages left in a batch's record
   SharedChanges last_interned;
 
   std::array<std::array<std::uint64_t, entry_state_count>, sub_queue_count> state_counts{};

@@ -12,7 +12,7 @@ namespace {
 
 struct NullJournal : RecordSink {
   Location append(Bytes, std::span<const Payload* const>) override { return {++last}; }
-  void release(Location) override {}
+  void release(const StoredMessage&) override {}
   std::uint64_t last = std::uint64_t{1} << 40;
 };
 

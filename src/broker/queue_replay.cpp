@@ -18,6 +18,8 @@ Result<void> Queue::Parts::repeat(const Record& record, Location at) {
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(one)>, StoredRecord>) {
           add_stored(one, at, state_when_durable);
           return {};
+        } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(one)>, MovedRecord>) {
+          return repeat(one, at);
         } else {
           return repeat(one);
         }
@@ -38,7 +40,7 @@ Result<std::uint32_t> Queue::Parts::find_to_repeat(SequenceNumber sequence) cons
 Result<void> Queue::Parts::repeat(const RemovedRecord& record) {
   for (const SequenceNumber sequence : record.sequences) {
     const std::uint32_t slot = find(sequence);
-    if (slot != no_slot) std::ignore = erase(slot);
+    if (slot != no_slot) erase(slot);
   }
   return {};
 }
@@ -103,7 +105,7 @@ Result<void> Queue::Parts::repeat(const ActivatedRecord& record) {
     return fail(Errc::decode_error, "queue '{}': message {} cannot become {}", settings.name, record.sequence,
                 record.activated);
   if (find(record.activated) != no_slot) {  // known already by its new number
-    std::ignore = erase(slot);
+    erase(slot);
     return {};
   }
   activate(slot, record.activated, record.enqueued, record.expires);
@@ -113,6 +115,23 @@ Result<void> Queue::Parts::repeat(const ActivatedRecord& record) {
 
 Result<void> Queue::Parts::repeat(const SessionStateRecord& record) {
   if (settings.requires_session) set_session_state(record);
+  return {};
+}
+
+Result<void> Queue::Parts::repeat(const MovedRecord& record, Location at) {
+  std::uint32_t offset = record.head_bytes;
+  for (const auto& item : record.items) {
+    const std::uint32_t slot = find_stored(item.stored);
+    // A checkpoint that is younger knows a later place.
+    if (slot != no_slot && entries[slot].record < at.value) {
+      if (entries[slot].size != item.size)
+        return fail(Errc::decode_error, "queue '{}': message {} has {} bytes and moved with {}",
+                    settings.name, item.stored, entries[slot].size, item.size);
+      entries[slot].record = at.value;
+      entries[slot].offset = offset;
+    }
+    offset += item.size;
+  }
   return {};
 }
 
@@ -128,38 +147,50 @@ void Queue::recovered(Instant now) {
   parts_->dead_letter_forward_from = 0;
 }
 
-bool Queue::relocate(Bytes bytes, Location from, Location to) {
+bool Queue::relocate(Bytes bytes, Location from, RecordSink& sink) {
   auto& parts = *parts_;
   const auto record = decode_record(bytes);
-  const auto* stored = record ? std::get_if<StoredRecord>(&*record) : nullptr;
-  if (!stored) return false;
-  bool needed = false;
-  for (std::size_t i = 0; i < stored->items.size(); ++i) {
-    const SequenceNumber sequence = stored->first + static_cast<SequenceNumber>(i);
-    std::uint32_t slot = parts.find(sequence);
-    if (slot == no_slot) {
-      const auto activated = parts.origins.find(sequence);
-      if (activated != parts.origins.end()) slot = activated->second;
+  if (!record) return false;
+  MovedRecord copy;
+  std::vector<std::uint32_t> slots;
+  std::vector<Payload> payloads;
+  const auto look = [&](SequenceNumber stored, std::uint32_t offset, std::uint32_t size) {
+    // Where an effect still wants the bytes of a message that is gone, they are released soon: no copy.
+    const std::uint32_t slot = parts.find_stored(stored);
+    if (slot == no_slot || parts.entries[slot].record != from.value) return;
+    if (bytes.size() < offset || bytes.size() - offset < size) return;
+    copy.items.push_back({stored, size});
+    slots.push_back(slot);
+    payloads.push_back(Payload::copy_of(bytes.subspan(offset, size)));
+  };
+  if (const auto* stored = std::get_if<StoredRecord>(&*record)) {
+    std::uint32_t offset = stored->head_bytes;
+    SequenceNumber number = stored->first;
+    for (const auto& item : stored->items) {
+      look(number++, offset, item.size);
+      offset += item.size;
     }
-    if (slot == no_slot || parts.entries[slot].record != from.value) continue;
-    parts.entries[slot].record = to.value;
-    needed = true;
+  } else if (const auto* moved = std::get_if<MovedRecord>(&*record)) {
+    std::uint32_t offset = moved->head_bytes;
+    for (const auto& item : moved->items) {
+      look(item.stored, offset, item.size);
+      offset += item.size;
+    }
   }
-  if (auto shared = parts.shared_records.extract(from.value)) {
-    shared.key() = to.value;
-    parts.shared_records.insert(std::move(shared));
+  if (slots.empty()) return false;
+  std::vector<const Payload*> pointers;
+  for (const Payload& payload : payloads) pointers.push_back(&payload);
+  parts.writer.clear();
+  encode_record(parts.writer, Record{copy});
+  const Location to = sink.append(parts.writer.bytes(), pointers);
+  auto offset = static_cast<std::uint32_t>(parts.writer.size());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    sink.release(parts.stored(slots[i]));
+    parts.entries[slots[i]].record = to.value;
+    parts.entries[slots[i]].offset = offset;
+    offset += copy.items[i].size;
   }
-  // Deliveries whose removal is not durable yet still want the bytes.
-  for (auto& one : parts.waiting) {
-    if (one.release == from) one.release = to, needed = true;
-    if (!one.effect) continue;
-    if (auto* deliver = std::get_if<Deliver>(&*one.effect))
-      if (deliver->status.stored.record == from) deliver->status.stored.record = to, needed = true;
-    if (auto* messages = std::get_if<Messages>(&*one.effect))
-      for (auto& message : messages->messages)
-        if (message.status.stored.record == from) message.status.stored.record = to, needed = true;
-  }
-  return needed;
+  return true;
 }
 
 }  // namespace omnibus::broker

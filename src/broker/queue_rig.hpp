@@ -24,27 +24,31 @@ class FakeJournal : public RecordSink {
   struct Entry {
     std::string bytes{};
     std::size_t head = 0;
+    std::size_t held = 0;  // messages that were not released
   };
   Location append(Bytes head, std::span<const Payload* const> messages) override {
     Entry entry{std::string{as_text(head)}, head.size()};
     for (const Payload* message : messages) entry.bytes += message->to_string();
+    entry.held = messages.size();
     records.push_back(std::move(entry));
     return {records.size()};
   }
-  void release(Location record) override { releasing.emplace_back(records.size(), record.value); }
+  void release(const StoredMessage& message) override { releasing.emplace_back(records.size(), message); }
   // A release counts once what was appended before it is durable.
   void synced(std::size_t durable) {
-    for (const auto& [after, place] : releasing) {
-      if (after <= durable) {
-        EXPECT_TRUE(released.insert(place).second) << "released twice: " << place;
-      }
+    for (const auto& [after, message] : releasing) {
+      if (after > durable) continue;
+      const std::uint64_t place = message.record.value;
+      EXPECT_TRUE(messages_released.insert({place, message.offset}).second) << "released twice: " << place;
+      if (--records.at(place - 1).held == 0) released.insert(place);
     }
     std::erase_if(releasing, [&](const auto& one) { return one.first <= durable; });
   }
 
-  std::vector<Entry> records{};  // place i + 1
-  std::set<std::uint64_t> released;
-  std::vector<std::pair<std::size_t, std::uint64_t>> releasing;  // after this many records, this place
+  std::vector<Entry> records{};      // place i + 1
+  std::set<std::uint64_t> released;  // records of which nothing is held any more
+  std::set<std::pair<std::uint64_t, std::uint32_t>> messages_released;
+  std::vector<std::pair<std::size_t, StoredMessage>> releasing;  // after this many records
 };
 
 struct SliceStore : CheckpointSink {

@@ -70,7 +70,7 @@ bool Queue::Parts::deliver(Receiver& receiver, std::uint32_t slot) {
   } else {
     new_removals.sequences.push_back(entry.sequence);
     Deliver effect{receiver.id, receiver.mode, token, std::nullopt, status_of(slot)};
-    const Location dead = erase(slot);
+    const StoredMessage dead = erase(slot);
     new_deliveries.push_back({{}, std::move(effect), dead});
     ++receiver.on_the_way;
   }

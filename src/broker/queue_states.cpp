@@ -22,6 +22,13 @@ std::uint32_t Queue::Parts::find(SequenceNumber sequence) const {
   return no_slot;
 }
 
+std::uint32_t Queue::Parts::find_stored(SequenceNumber sequence) const {
+  const std::uint32_t slot = find(sequence);
+  if (slot != no_slot) return slot;
+  const auto activated = origins.find(sequence);
+  return activated == origins.end() ? no_slot : activated->second;
+}
+
 void Queue::Parts::place(std::uint32_t slot) {
   const Entry& entry = entries[slot];
   lanes[index(entry.sub_queue)].insert(slot);
@@ -131,21 +138,14 @@ SharedChanges Queue::Parts::intern(MessageChanges what) {
   return last_interned;
 }
 
-Location Queue::Parts::erase(std::uint32_t slot) {
+StoredMessage Queue::Parts::erase(std::uint32_t slot) {
   set_state(slot, EntryState::free);
   displace(slot);
   set_changes(slot, nullptr);
   Entry& entry = entries[slot];
   if (!entry.has(Entry::is_scheduled) && entry.ttl_or_origin != 0) origins.erase(entry.ttl_or_origin);
   size_bytes -= entry.size;
-  Location dead{entry.record};
-  if (entry.has(Entry::shared)) {
-    const auto record = shared_records.find(entry.record);
-    if (--record->second == 0)
-      shared_records.erase(record);
-    else
-      dead = Location{};
-  }
+  const StoredMessage dead = stored(slot);
   entries.remove(slot);
   return dead;
 }
@@ -183,7 +183,6 @@ void Queue::Parts::activate(std::uint32_t slot, SequenceNumber sequence, Instant
 void Queue::Parts::add_stored(const StoredRecord& record, Location at,
                               EntryState (*state_of)(const StoredRecord::Item&)) {
   std::uint32_t offset = record.head_bytes;
-  std::uint32_t added = 0;
   for (std::size_t i = 0; i < record.items.size(); ++i) {
     const auto& item = record.items[i];
     const SequenceNumber sequence = record.first + static_cast<SequenceNumber>(i);
@@ -192,7 +191,7 @@ void Queue::Parts::add_stored(const StoredRecord& record, Location at,
     if (item.message_id && settings.requires_duplicate_detection)
       history.add(*item.message_id, record.enqueued, settings.duplicate_window);
     // A checkpoint taken later than this record knows the message already.
-    if (!effects && (find(sequence) != no_slot || origins.contains(sequence))) continue;
+    if (!effects && find_stored(sequence) != no_slot) continue;
     const std::uint32_t slot = entries.add();
     Entry& entry = entries[slot];
     entry.sequence = sequence;
@@ -211,22 +210,19 @@ void Queue::Parts::add_stored(const StoredRecord& record, Location at,
     }
     if (item.session_id && settings.requires_session && item.sub_queue == SubQueue::active)
       entry.session = sessions.find_or_add(*item.session_id);
-    entry.set(Entry::shared, record.items.size() > 1);
     size_bytes += item.size;
     set_changes(slot, item.changes);
     place(slot);
     set_state(slot, state_of(item));
     if (entry.state == EntryState::pending) fresh.emplace_back(at, slot);
-    ++added;
   }
-  if (record.items.size() > 1 && added > 0) shared_records[at.value] += added;
   next_sequence = std::max(next_sequence, record.next);
 }
 
 MessageStatus Queue::Parts::status_of(std::uint32_t slot) const {
   const Entry& entry = entries[slot];
   MessageStatus status;
-  status.stored = {Location{entry.record}, entry.offset, entry.size};
+  status.stored = stored(slot);
   status.sequence = entry.sequence;
   status.enqueued = to_instant(entry.enqueued);
   if (entry.has(Entry::is_scheduled)) {

@@ -77,6 +77,17 @@ struct Put {
     out.put(ms(r.set));
     out.put_optional_text(r.state);
   }
+  void operator()(const MovedRecord& r) const {
+    const std::size_t start = out.size();
+    put_kind(out, RecordKind::moved);
+    out.put(std::uint32_t{0});  // head_bytes, known at the end
+    out.put(static_cast<std::uint32_t>(r.items.size()));
+    for (const auto& item : r.items) {
+      out.put(item.stored);
+      out.put(item.size);
+    }
+    out.set_u32(start + 1, static_cast<std::uint32_t>(out.size() - start));
+  }
 };
 
 StoredRecord get_stored(RecordReader& in) {
@@ -179,6 +190,17 @@ Record get_record(RecordReader& in, RecordKind kind) {
       r.state = in.get_optional_text();
       return r;
     }
+    case RecordKind::moved: {
+      MovedRecord r;
+      r.head_bytes = in.get<std::uint32_t>();
+      const auto count = get_count(in, 12);
+      r.items.reserve(count);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const auto stored = in.get_sequence();
+        r.items.push_back({stored, in.get<std::uint32_t>()});
+      }
+      return r;
+    }
   }
   in.refuse();
   return RemovedRecord{};
@@ -236,9 +258,11 @@ Result<Record> decode_record(Bytes bytes) {
   RecordReader in{bytes};
   const auto kind = in.get<std::uint8_t>();
   Record record = get_record(in, static_cast<RecordKind>(kind));
-  if (auto* stored = std::get_if<StoredRecord>(&record)) {
-    if (in.ok() && stored->head_bytes != bytes.size() - in.left()) in.refuse();
-  }
+  const auto* stored = std::get_if<StoredRecord>(&record);
+  const auto* moved = std::get_if<MovedRecord>(&record);
+  const std::size_t head = bytes.size() - in.left();
+  if (in.ok() && ((stored && stored->head_bytes != head) || (moved && moved->head_bytes != head)))
+    in.refuse();
   if (!in.ok())
     return fail(Errc::decode_error, "queue record of kind {} with {} bytes is damaged", kind, bytes.size());
   return record;

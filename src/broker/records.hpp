@@ -29,6 +29,7 @@ enum class RecordKind : std::uint8_t {
   dead_lettered = 7,
   activated = 8,
   session_state = 9,
+  moved = 10,
 };
 
 // Messages taken in one transfer; their bytes follow the head in this order, their numbers count up from
@@ -93,9 +94,20 @@ struct SessionStateRecord {
   Instant set{};
   std::optional<std::string> state{};
 };
+// Messages whose bytes were copied here from an older record; the bytes follow the head in this order.
+// Nothing else about the messages changed, and those that are gone stay gone.
+struct MovedRecord {
+  struct Item {
+    SequenceNumber stored = 0;  // the number it was stored under
+    std::uint32_t size = 0;
+  };
+  std::vector<Item> items{};
+  std::uint32_t head_bytes = 0;  // set by decoding
+};
 
-using Record = std::variant<StoredRecord, RemovedRecord, LockedRecord, RenewedRecord, ReturnedRecord,
-                            DeferredRecord, DeadLetteredRecord, ActivatedRecord, SessionStateRecord>;
+using Record =
+    std::variant<StoredRecord, RemovedRecord, LockedRecord, RenewedRecord, ReturnedRecord, DeferredRecord,
+                 DeadLetteredRecord, ActivatedRecord, SessionStateRecord, MovedRecord>;
 
 // Appends the head to `out`.
 void encode_record(RecordWriter& out, const Record& record);
