@@ -7,7 +7,7 @@
 # each FUZZ file makes a libFuzzer binary, each BENCH file a Google Benchmark binary.
 
 # Rooms with more than one thread: their tests also run under TSan (label `tsan`).
-set(OMNIBUS_CONCURRENT_ROOMS net node)
+set(OMNIBUS_CONCURRENT_ROOMS journal net node)
 
 function(add_room name)
   cmake_parse_arguments(ROOM "" "PCH" "SOURCES;MAY_USE;LIBRARIES;TESTS;TEST_LIBRARIES;FUZZ;BENCH" ${ARGN})

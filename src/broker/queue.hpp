@@ -63,6 +63,8 @@ class Queue {
   [[nodiscard]] Result<void> read_checkpoint(Bytes slice);
   // `record` begins with the head as it was appended; the messages behind it are not looked at.
   [[nodiscard]] Result<void> replay(Bytes record, Location at);
+  // The catalogue says that the settings were changed at this point of the log.
+  void replay_settings(QueueSettings settings);
   void recovered(Instant now);
 
   // A checkpoint is taken in slices, with commands in between. Records appended after begin_checkpoint() are

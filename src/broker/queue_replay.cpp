@@ -141,6 +141,8 @@ Result<void> Queue::replay(Bytes bytes, Location at) {
   return parts_->repeat(*record, at);
 }
 
+void Queue::replay_settings(QueueSettings settings) { parts_->settings = std::move(settings); }
+
 void Queue::recovered(Instant now) {
   parts_->now = now;
   parts_->accessed = std::max(parts_->accessed, now);

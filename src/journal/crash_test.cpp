@@ -13,40 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "journal/file_journal.hpp"
-#include "journal/sim_disk.hpp"
+#include "journal/journal_rig.hpp"
 
 namespace omnibus::journal {
 namespace {
-
-// Four threads as four queues; the seed chooses whose turn it is.
-class RandomRunners {
- public:
-  explicit RandomRunners(Random& random) : random_(random) {}
-  Runners runners() { return {queue(0), queue(1), queue(2), queue(3)}; }
-  bool step() {
-    std::array<std::size_t, 4> ready{};
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < queues_.size(); ++i)
-      if (!queues_[i].empty()) ready[count++] = i;
-    if (count == 0) return false;
-    auto& queue = queues_[ready[random_.below(count)]];
-    Task task = std::move(queue.front());
-    queue.pop_front();
-    task();
-    return true;
-  }
-  void clear() {
-    for (auto& queue : queues_) queue.clear();
-  }
-
- private:
-  Runner queue(std::size_t index) {
-    return [this, index](Task task) { queues_[index].push_back(std::move(task)); };
-  }
-  Random& random_;
-  std::array<std::deque<Task>, 4> queues_;
-};
 
 constexpr std::uint16_t kind_message = 1;
 constexpr std::uint16_t kind_done = 2;

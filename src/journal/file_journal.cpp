@@ -118,6 +118,9 @@ void FileJournal::start_writing(Recovery& recovery) {
   writer_ = std::make_shared<SegmentWriter>(folder_, recovery.take_epoch(), recovery.take_lock(), start);
   state_ = State::open;
   owner_.on_opened(opened);
+  // An owner that could not make sense of what it got has closed the journal: it holds nothing, and nothing
+  // may go because of that.
+  if (state_ != State::open) return;
   // Only now is it certain what the owner holds.
   for (const auto& [number, held] : ghosts_)
     owner_.on_damage({Position{number, first_offset},

@@ -131,7 +131,8 @@ class JournalOwner {
   virtual ~JournalOwner() = default;
 
   // While opening, in this order. By the end of on_opened() the owner has called hold() for every share of a
-  // lasting record that it takes up, and release() for those that a later record dropped.
+  // lasting record that it takes up, and release() for those that a later record dropped. An owner that
+  // cannot take up what it got calls close() in there: then nothing is removed.
   virtual void on_checkpoint(Bytes piece) = 0;
   virtual void on_replay(const RecordView& record) = 0;
   virtual void on_opened(const Opened& opened) = 0;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -33,6 +34,35 @@ class StepRunner {
 
  private:
   std::deque<Task> tasks_;
+};
+
+// Four threads as four queues; the seed chooses whose turn it is.
+class RandomRunners {
+ public:
+  explicit RandomRunners(Random& random) : random_(random) {}
+  Runners runners() { return {queue(0), queue(1), queue(2), queue(3)}; }
+  bool step() {
+    std::array<std::size_t, 4> ready{};
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < queues_.size(); ++i)
+      if (!queues_[i].empty()) ready[count++] = i;
+    if (count == 0) return false;
+    auto& queue = queues_[ready[random_.below(count)]];
+    Task task = std::move(queue.front());
+    queue.pop_front();
+    task();
+    return true;
+  }
+  void clear() {
+    for (auto& queue : queues_) queue.clear();
+  }
+
+ private:
+  Runner queue(std::size_t index) {
+    return [this, index](Task task) { queues_[index].push_back(std::move(task)); };
+  }
+  Random& random_;
+  std::array<std::deque<Task>, 4> queues_;
 };
 
 struct Seen {

@@ -33,7 +33,7 @@
 namespace omnibus::store {
 
 struct StoreSettings {
-  // Lock tokens are drawn from it: random in the product, chosen in a simulation.
+  // Lock tokens are drawn from it: another one in every process, random in the product.
   std::uint64_t seed = 1;
   // Message bytes kept in memory, with what keeping them costs.
   std::uint64_t cache_bytes_max = std::uint64_t{256} << 20;

@@ -1,0 +1,154 @@
+#include "store/catalogue_records.hpp"
+
+#include <limits>
+
+#include "amqp/codec/value.hpp"
+
+namespace omnibus::store {
+namespace {
+
+using amqp::Value;
+using std::chrono::milliseconds;
+
+constexpr std::string_view kind_queue = "queue";
+// Times far outside of this would overflow where they are added to.
+constexpr std::int64_t ms_max = std::int64_t{1} << 53;
+
+class Writer {
+ public:
+  void put(std::string_view key, Value value) {
+    map_.entries.emplace_back(Value::symbol(key), std::move(value));
+  }
+  void put(std::string_view key, const std::string& text) { put(key, Value{std::string_view{text}}); }
+  void put(std::string_view key, milliseconds duration) { put(key, Value{std::int64_t{duration.count()}}); }
+  std::vector<std::uint8_t> take() { return amqp::encode(Value{std::move(map_)}); }
+
+ private:
+  amqp::Map map_;
+};
+
+// Reads fields by key. The first error stays.
+class Reader {
+ public:
+  Reader(const Value& map, PartitionId id) : map_(map), id_(id) {}
+
+  void get(std::string_view key, std::string& into) {
+    const Value* value = map_.find(key);
+    if (!value) return;
+    if (const auto text = value->as_text())
+      into = *text;
+    else
+      refuse(key);
+  }
+  void get(std::string_view key, bool& into) {
+    const Value* value = map_.find(key);
+    if (!value) return;
+    if (const auto flag = value->as_bool())
+      into = *flag;
+    else
+      refuse(key);
+  }
+  template <std::unsigned_integral T>
+    requires(!std::same_as<T, bool>)
+  void get(std::string_view key, T& into, std::uint64_t most = std::numeric_limits<T>::max()) {
+    const Value* value = map_.find(key);
+    if (!value) return;
+    const auto number = value->as_unsigned();
+    if (number && *number <= most)
+      into = static_cast<T>(*number);
+    else
+      refuse(key);
+  }
+  void get(std::string_view key, milliseconds& into) {
+    const Value* value = map_.find(key);
+    if (!value) return;
+    const auto number = value->as_integer();
+    if (number && *number >= 0 && *number <= ms_max)
+      into = milliseconds{*number};
+    else
+      refuse(key);
+  }
+  void get(std::string_view key, Instant& into) {
+    milliseconds since{into.time_since_epoch()};
+    get(key, since);
+    into = Instant{since};
+  }
+  void refuse(std::string_view key) {
+    if (!error_)
+      error_ = Error{Errc::decode_error, fmt::format("partition {}: '{}' is missing or not understood",
+                                                     static_cast<std::uint32_t>(id_), key)};
+  }
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+
+ private:
+  const Value& map_;
+  PartitionId id_;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+std::vector<std::uint8_t> encode_partition(const PartitionInfo& info) {
+  const broker::QueueSettings& s = info.settings;
+  Writer out;
+  out.put("kind", Value::symbol(kind_queue));
+  out.put("name", info.name);
+  out.put("created", milliseconds{info.created.time_since_epoch()});
+  out.put("label", s.name);
+  out.put("lock-duration", s.lock_duration);
+  out.put("size-bytes-max", Value{s.size_bytes_max});
+  out.put("requires-duplicate-detection", Value{s.requires_duplicate_detection});
+  out.put("requires-session", Value{s.requires_session});
+  out.put("default-time-to-live", s.default_time_to_live);
+  out.put("dead-letter-on-expiration", Value{s.dead_letter_on_expiration});
+  out.put("duplicate-window", s.duplicate_window);
+  out.put("delivery-count-max", Value{s.delivery_count_max});
+  out.put("status", Value{static_cast<std::uint8_t>(s.status)});
+  out.put("forward-to", s.forward_to);
+  out.put("forward-dead-letters-to", s.forward_dead_letters_to);
+  out.put("auto-delete-on-idle", s.auto_delete_on_idle);
+  out.put("message-bytes-max", Value{s.message_bytes_max});
+  out.put("partition", Value{s.partition});
+  out.put("is-partitioned", Value{s.is_partitioned});
+  return out.take();
+}
+
+Result<PartitionInfo> decode_partition(PartitionId id, Bytes bytes) {
+  const auto value = amqp::decode_value({bytes});
+  if (!value) return fail(value.error());
+  if (!value->get_if<amqp::Map>())
+    return fail(Errc::decode_error, "partition {} is not described by a map", static_cast<std::uint32_t>(id));
+  PartitionInfo info;
+  info.id = id;
+  broker::QueueSettings& s = info.settings;
+  Reader in{*value, id};
+  std::string kind;
+  in.get("kind", kind);
+  if (kind != kind_queue) in.refuse("kind");
+  if (!value->find("name")) in.refuse("name");
+  in.get("name", info.name);
+  s.name = info.name;
+  in.get("created", info.created);
+  in.get("label", s.name);
+  in.get("lock-duration", s.lock_duration);
+  in.get("size-bytes-max", s.size_bytes_max);
+  in.get("requires-duplicate-detection", s.requires_duplicate_detection);
+  in.get("requires-session", s.requires_session);
+  in.get("default-time-to-live", s.default_time_to_live);
+  in.get("dead-letter-on-expiration", s.dead_letter_on_expiration);
+  in.get("duplicate-window", s.duplicate_window);
+  in.get("delivery-count-max", s.delivery_count_max);
+  auto status = static_cast<std::uint8_t>(s.status);
+  in.get("status", status, static_cast<std::uint64_t>(broker::EntityStatus::receive_disabled));
+  s.status = static_cast<broker::EntityStatus>(status);
+  in.get("forward-to", s.forward_to);
+  in.get("forward-dead-letters-to", s.forward_dead_letters_to);
+  in.get("auto-delete-on-idle", s.auto_delete_on_idle);
+  in.get("message-bytes-max", s.message_bytes_max);
+  in.get("partition", s.partition, 0x7fff);
+  in.get("is-partitioned", s.is_partitioned);
+  if (in.error()) return fail(*in.error());
+  return info;
+}
+
+}  // namespace omnibus::store

@@ -1,0 +1,69 @@
+#include "store/checkpointer.hpp"
+
+#include "base/check.hpp"
+#include "store/catalogue_records.hpp"
+
+namespace omnibus::store {
+namespace {
+
+// Small slices: one holds texts and session states as well, and is put together in memory.
+constexpr std::size_t slice_items = 64;
+// What a message takes in it, at least; work is measured in this.
+constexpr std::size_t item_bytes = 64;
+
+class SliceSink final : public broker::CheckpointSink {
+ public:
+  SliceSink(std::vector<std::uint8_t>& out, PartitionId partition) : out_(out), partition_(partition) {}
+  void write(Bytes slice) override { put_piece(out_, {PieceKind::slice, partition_, slice}); }
+
+ private:
+  std::vector<std::uint8_t>& out_;
+  PartitionId partition_;
+};
+
+}  // namespace
+
+void Checkpointer::begin(journal::Journal& journal, const CheckpointHead& head) {
+  check(state_ == State::idle, "one checkpoint at a time");
+  state_ = State::writing;
+  covers_ = journal.appended();
+  slot_ = 0;
+  begun_ = PartitionId::none;
+  journal.begin_checkpoint();
+  buffer_.clear();
+  put_piece(buffer_, {PieceKind::head, PartitionId::none, encode_head(head)});
+  journal.checkpoint_append(buffer_);
+}
+
+void Checkpointer::step(journal::Journal& journal, std::uint32_t items_max) {
+  if (state_ != State::writing) return;
+  for (std::size_t items = 0; items < items_max && journal.checkpoint_ready();) {
+    // A partition that is being deleted is left out: the record that says so comes behind what is covered.
+    while (slot_ < partitions_.slots() && (!partitions_.at(slot_) || partitions_.at(slot_)->deleting)) {
+      ++slot_;
+      begun_ = PartitionId::none;
+    }
+    if (slot_ == partitions_.slots()) {
+      state_ = State::ending;
+      journal.end_checkpoint(covers_);
+      return;
+    }
+    write_partition(journal, *partitions_.at(slot_));
+    items += 1 + buffer_.size() / item_bytes;
+  }
+}
+
+void Checkpointer::write_partition(journal::Journal& journal, Partition& partition) {
+  buffer_.clear();
+  if (begun_ != partition.info.id) {
+    begun_ = partition.info.id;
+    put_piece(buffer_, {PieceKind::partition, partition.info.id, encode_partition(partition.info)});
+    partition.queue->begin_checkpoint();
+  }
+  SliceSink sink{buffer_, partition.info.id};
+  const bool more = partition.queue->write_checkpoint(sink, slice_items);
+  if (!buffer_.empty()) journal.checkpoint_append(buffer_);
+  if (!more) ++slot_;
+}
+
+}  // namespace omnibus::store

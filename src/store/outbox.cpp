@@ -1,0 +1,93 @@
+#include "store/outbox.hpp"
+
+namespace omnibus::store {
+namespace {
+
+// Calls `each` with the place of every message an effect names, and where its bytes go.
+template <class Each>
+void for_each_message(broker::Answer& answer, const Each& each) {
+  if (const auto* deliver = std::get_if<broker::Deliver>(&answer.effect)) {
+    each(deliver->status.stored, answer.message);
+  } else if (const auto* forward = std::get_if<broker::Forward>(&answer.effect)) {
+    each(forward->status.stored, answer.message);
+  } else if (const auto* messages = std::get_if<broker::Messages>(&answer.effect)) {
+    answer.messages.resize(messages->messages.size());
+    for (std::size_t i = 0; i < messages->messages.size(); ++i)
+      each(messages->messages[i].status.stored, answer.messages[i]);
+  }
+}
+
+}  // namespace
+
+std::uint32_t connection_of(const broker::Effect& effect) {
+  return std::visit(
+      [](const auto& one) -> std::uint32_t {
+        if constexpr (requires { one.request; })
+          return connection_of(one.request);
+        else if constexpr (requires { one.receiver; })
+          return connection_of(one.receiver);
+        else
+          return 0;
+      },
+      effect);
+}
+
+std::uint32_t Outbox::fill(Letter& letter) {
+  std::uint32_t missing = 0;
+  for_each_message(letter.answer, [&](const broker::StoredMessage& stored, Payload& into) {
+    if (stored.size == 0) return;
+    if (auto bytes = cache_.find(stored))
+      into = std::move(*bytes);
+    else
+      ++missing;
+  });
+  return missing;
+}
+
+void Outbox::post(PartitionId from, std::uint64_t era, broker::Effect&& effect) {
+  const std::uint32_t connection = connection_of(effect);
+  Letter letter{{std::move(effect)}, from, era};
+  const std::uint32_t missing = fill(letter);
+  const bool stands_behind = !lines_.empty() && lines_.contains(connection);
+  if (missing == 0 && !stands_behind) return send_(std::move(letter));
+  auto waiting = std::make_unique<Waiting>(std::move(letter), connection, missing);
+  Waiting& added = *waiting;
+  lines_[connection].push_back(std::move(waiting));
+  ++waiting_;
+  if (missing > 0) ask(added);
+}
+
+void Outbox::ask(Waiting& waiting) {
+  for_each_message(waiting.letter.answer, [&](const broker::StoredMessage& stored, Payload& into) {
+    if (stored.size == 0 || !into.empty()) return;
+    reader_.want(stored,
+                 [this, &waiting, &into](const Result<Payload>& bytes) { got(waiting, into, bytes); });
+  });
+}
+
+void Outbox::got(Waiting& waiting, Payload& into, const Result<Payload>& bytes) {
+  if (bytes)
+    into = *bytes;
+  else
+    waiting.letter.unreadable = true;
+  if (--waiting.missing == 0) flush(waiting.connection);
+}
+
+void Outbox::flush(std::uint32_t connection) {
+  // Sending may add to the line, and to other lines.
+  for (;;) {
+    const auto line = lines_.find(connection);
+    if (line == lines_.end()) return;
+    if (line->second.empty()) {
+      lines_.erase(line);
+      return;
+    }
+    if (line->second.front()->missing > 0) return;
+    const std::unique_ptr<Waiting> first = std::move(line->second.front());
+    line->second.pop_front();
+    --waiting_;
+    send_(std::move(first->letter));
+  }
+}
+
+}  // namespace omnibus::store

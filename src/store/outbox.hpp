@@ -1,0 +1,65 @@
+// Answers on their way out: each gets the bytes of its messages, and no connection sees them out of order.
+//
+// An answer whose bytes are in memory goes out at once, unless one for the same connection waits before it.
+// Only connections that wait for the disk have a line here. Connection 0 is the store itself: its line holds
+// the messages to be forwarded. Lives on one core.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "broker/answer.hpp"
+#include "store/partition.hpp"
+#include "store/payload_cache.hpp"
+#include "store/record_reader.hpp"
+
+namespace omnibus::store {
+
+struct Letter {
+  broker::Answer answer;
+  PartitionId from = PartitionId::none;
+  std::uint64_t era = 0;    // which life of the store it is from
+  bool unreadable = false;  // some of its bytes could not be read
+};
+
+class Outbox {
+ public:
+  using Send = std::function<void(Letter&&)>;
+  // All outlive the outbox.
+  Outbox(PayloadCache& cache, RecordReader& reader, Send send)
+      : cache_(cache), reader_(reader), send_(std::move(send)) {}
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+
+  void post(PartitionId from, std::uint64_t era, broker::Effect&& effect);
+  [[nodiscard]] std::size_t waiting() const { return waiting_; }
+  [[nodiscard]] std::size_t lines() const { return lines_.size(); }
+
+ private:
+  struct Waiting {
+    Letter letter;
+    std::uint32_t connection = 0;
+    std::uint32_t missing = 0;
+  };
+  // Stable addresses: what is read back is put straight into the letter.
+  using Line = std::deque<std::unique_ptr<Waiting>>;
+  // How many parts of the letter must be read; those in memory are filled in.
+  [[nodiscard]] std::uint32_t fill(Letter& letter);
+  void ask(Waiting& waiting);
+  void got(Waiting& waiting, Payload& into, const Result<Payload>& bytes);
+  void flush(std::uint32_t connection);
+
+  PayloadCache& cache_;
+  RecordReader& reader_;
+  Send send_;
+  std::unordered_map<std::uint32_t, Line> lines_;
+  std::size_t waiting_ = 0;
+};
+
+// The connection that an effect is for.
+[[nodiscard]] std::uint32_t connection_of(const broker::Effect& effect);
+
+}  // namespace omnibus::store

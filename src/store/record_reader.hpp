@@ -1,0 +1,84 @@
+// Cold messages: which records are read back, and who waits for them.
+//
+// However many wait for messages of one record, it is read once; no more than a bounded number of reads is
+// under way, the others wait their turn. A record that somebody waits for is not released before it was read:
+// whoever wants to release it hands that over here. Lives on one core; nothing comes back from inside a call.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "broker/message_status.hpp"
+#include "journal/journal.hpp"
+
+namespace omnibus::store {
+
+class RecordReader {
+ public:
+  // Gets the bytes, or the reason why there are none.
+  using Got = std::function<void(const Result<Payload>&)>;
+  // What is done with a record that was read, once; before anybody gets his part.
+  using Seen = std::function<void(broker::Location, const Result<journal::StoredRecord>&)>;
+  using Release = std::function<void(const broker::StoredMessage&)>;
+  // Everybody who waited for a record has heard of it.
+  using After = std::function<void()>;
+
+  RecordReader(std::uint32_t reads_max, Seen seen, Release release, After after)
+      : reads_max_(reads_max),
+        seen_(std::move(seen)),
+        release_(std::move(release)),
+        after_(std::move(after)) {}
+  RecordReader(const RecordReader&) = delete;
+  RecordReader& operator=(const RecordReader&) = delete;
+
+  // The journal outlives the reader.
+  void use(journal::Journal& journal) { journal_ = &journal; }
+
+  void want(const broker::StoredMessage& message, Got got);
+  // False: nobody waits for the record, release it yourself.
+  [[nodiscard]] bool release_later(const broker::StoredMessage& message);
+  // Records up to here can be read.
+  void durable(journal::Position through);
+  // While the journal recovers no read is started; what is under way comes back.
+  void pause() { paused_ = true; }
+  void resume();
+  // The journal's holds are made anew: nothing that waits here is released any more.
+  void forget_releases();
+
+  [[nodiscard]] std::size_t under_way() const { return reads_.size(); }
+  [[nodiscard]] std::uint64_t reads() const { return started_; }
+
+ private:
+  struct Waiter {
+    std::uint32_t offset = 0;
+    std::uint32_t size = 0;
+    Got got;
+  };
+  struct Read {
+    std::vector<Waiter> waiters;
+    std::vector<broker::StoredMessage> releases;
+    bool started = false;
+  };
+  void start();
+  void done(broker::Location record, Result<journal::StoredRecord> stored);
+
+  std::uint32_t reads_max_;
+  Seen seen_;
+  Release release_;
+  After after_;
+  journal::Journal* journal_ = nullptr;
+  std::shared_ptr<char> life_ = std::make_shared<char>();
+  std::unordered_map<std::uint64_t, Read> reads_;
+  std::deque<std::uint64_t> line_;          // durable, to be started
+  std::vector<std::uint64_t> not_durable_;  // relocated a moment ago
+  std::uint32_t in_flight_ = 0;
+  std::uint64_t started_ = 0;
+  bool paused_ = false;
+};
+
+}  // namespace omnibus::store

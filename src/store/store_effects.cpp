@@ -1,0 +1,147 @@
+#include "base/check.hpp"
+#include "store/store_parts.hpp"
+
+namespace omnibus::store {
+namespace {
+
+// The request by which the store itself asks; its answer is looked for at once.
+constexpr broker::RequestId own_request{1};
+
+}  // namespace
+
+void Store::Parts::run(Partition& partition, const broker::Command& command) {
+  sink.partition = &partition;
+  partition.queue->apply(now, command, effects);
+  sink.partition = nullptr;
+  partitions.reschedule(partition);
+  std::vector<broker::Effect> list = std::move(effects.list);
+  effects.list.clear();
+  carry(partition, list);
+  // The buffer goes back, so that a turn makes no new ones.
+  list.clear();
+  effects.list = std::move(list);
+}
+
+void Store::Parts::carry(Partition& partition, std::vector<broker::Effect>& list) {
+  for (broker::Effect& effect : list) {
+    if (!partition.receivers.passes(effect)) continue;
+    // Nobody is there to take what a deleted partition would still deliver; requests are answered.
+    if (partition.deleting &&
+        (std::holds_alternative<broker::Deliver>(effect) || std::holds_alternative<broker::Forward>(effect) ||
+         std::holds_alternative<broker::DeleteIdle>(effect)))
+      continue;
+    if (std::holds_alternative<broker::DeleteIdle>(effect)) {
+      idle.push_back(partition.info.id);
+    } else if (connection_of(effect) == 0 && !std::holds_alternative<broker::Forward>(effect)) {
+      if (auto* refused = std::get_if<broker::Refused>(&effect)) own_refusal = std::move(refused->error);
+    } else {
+      post(partition.info.id, std::move(effect));
+    }
+  }
+}
+
+void Store::Parts::post(PartitionId from, broker::Effect&& effect) {
+  outbox.post(from, recoveries, std::move(effect));
+}
+
+void Store::Parts::send(Letter&& letter) {
+  if (std::holds_alternative<broker::Forward>(letter.answer.effect)) {
+    // Of a queue that is gone: the one made anew forwards it again.
+    if (letter.era == recoveries && state == StoreState::open) forwards.push_back(std::move(letter));
+    return;
+  }
+  if (letter.unreadable && std::holds_alternative<broker::Deliver>(letter.answer.effect))
+    unreadable.push_back({{letter.answer.effect}, letter.from, letter.era, true});
+  in_callback = true;
+  owner.on_answer(std::move(letter.answer));
+  in_callback = false;
+}
+
+void Store::Parts::work_off() {
+  if (working_off) return;
+  working_off = true;
+  for (bool more = true; more;) {
+    more = false;
+    if (!unreadable.empty()) {
+      more = true;
+      Letter letter = std::move(unreadable.front());
+      unreadable.pop_front();
+      put_aside(std::move(letter));
+    }
+    // A copy takes space: with the disk full forwards wait.
+    if (!forwards.empty() && !full && is_open() && !broken &&
+        backlog_bytes + turn_bytes <= settings.backlog_bytes_max) {
+      more = true;
+      Letter letter = std::move(forwards.front());
+      forwards.pop_front();
+      forward(std::move(letter));
+    }
+    if (!idle.empty()) {
+      more = true;
+      const PartitionId id = idle.back();
+      idle.pop_back();
+      Partition* partition = partitions.find(id);
+      if (!partition || state != StoreState::open || change_refused(partition->info.name)) continue;
+      const std::string name = partition->info.name;
+      remove(*partition, nullptr);
+      owner.on_partition_gone(id, name);
+    }
+  }
+  working_off = false;
+}
+
+// A message whose bytes are gone does not go round: nobody could ever complete it.
+void Store::Parts::put_aside(Letter&& letter) {
+  const auto& deliver = std::get<broker::Deliver>(letter.answer.effect);
+  Partition* partition = partitions.find(letter.from);
+  if (state != StoreState::open || !partition || deliver.mode != broker::ReceiveMode::peek_lock) return;
+  broker::Settle settle{broker::RequestId::none, {deliver.lock}, {}, std::nullopt, deliver.receiver};
+  if (deliver.status.sub_queue == broker::SubQueue::active)
+    settle.outcome = broker::DeadLetter{
+        "StoreDamaged",
+        fmt::format("The bytes of message {} could not be read back.", deliver.status.sequence),
+        {}};
+  else
+    settle.outcome = broker::Defer{};  // a dead letter cannot be dead-lettered again
+  run(*partition, settle);
+}
+
+void Store::Parts::forward(Letter&& letter) {
+  auto& effect = std::get<broker::Forward>(letter.answer.effect);
+  Partition* source = partitions.find(letter.from);
+  if (!source) return;
+  ForwardRequest request;
+  request.from = letter.from;
+  request.sequence = effect.status.sequence;
+  request.target = std::move(effect.target);
+  request.message = std::move(letter.answer.message);
+  request.facts = {effect.first_sequence, effect.hops, std::move(effect.changes)};
+  const broker::SequenceNumber sequence = request.sequence;
+  const auto refused = [&](Error error) { run(*source, broker::Forwarded{sequence, std::move(error)}); };
+  if (letter.unreadable) return refused({Errc::io, "the bytes of the message could not be read back"});
+  in_callback = true;
+  auto route = owner.on_forward(request);
+  in_callback = false;
+  if (!route) return refused(std::move(route.error()));
+  if (*route) forward_here(*source, request, **route);
+}
+
+// Enqueued there and removed here in one batch: a crash leaves the message in one place, never in both.
+void Store::Parts::forward_here(Partition& source, ForwardRequest& request, PartitionId to) {
+  Partition* target = partitions.find(to);
+  std::optional<Error> error;
+  if (!target) error = not_found(request.target);
+  auto command = forward_command(request, own_request, random);
+  if (!command) error = std::move(command.error());
+  joining = true;
+  joined_any = false;
+  if (!error) {
+    own_refusal.reset();
+    run(*target, *command);
+    error = std::exchange(own_refusal, std::nullopt);
+  }
+  run(source, broker::Forwarded{request.sequence, std::move(error)});
+  joining = false;
+}
+
+}  // namespace omnibus::store

@@ -1,0 +1,175 @@
+// The inside of a Store. Split by question over store_*.cpp:
+//   store.cpp            the door: commands, turns, time, what is refused and why
+//   store_effects.cpp    where effects go: answers, forwards, damage, idle partitions
+//   store_journal.cpp    what goes to the journal and what it says while open: records, releases, relocation
+//   store_recovery.cpp   opening, failing, opening again, closing
+//   store_catalogue.cpp  partitions come, change and go
+#pragma once
+
+#include <deque>
+#include <set>
+
+#include "store/catalogue_records.hpp"
+#include "store/checkpointer.hpp"
+#include "store/outbox.hpp"
+#include "store/store.hpp"
+
+namespace omnibus::store {
+
+struct Store::Parts final : journal::JournalOwner {
+  Parts(StoreSettings with, StoreOwner& whose, const MakeJournal& make_journal);
+
+  // --- store.cpp
+  void apply(Instant at, PartitionId id, broker::Command&& command);
+  void wake(Instant at);
+  [[nodiscard]] Instant next_deadline() const;
+  // At the end of every call from outside: carries out what it led to; `commits` when it ends a turn.
+  void settle(bool commits);
+  // What goes on over many turns.
+  void go_on();
+  void start_checkpoint();
+  void tell_deadline();
+  [[nodiscard]] bool is_open() const { return state == StoreState::open && !offline; }
+  [[nodiscard]] std::optional<Error> send_refused(const Partition& partition, std::uint64_t bytes) const;
+  [[nodiscard]] Error busy(std::string_view entity) const;
+  [[nodiscard]] static Error not_found(std::string_view entity);
+  // Answers a command that reaches no queue.
+  void refuse(PartitionId id, const broker::Command& command, const Error& error);
+  void apply_closed(PartitionId id, broker::Command& command);
+
+  // --- store_effects.cpp
+  void run(Partition& partition, const broker::Command& command);
+  void carry(Partition& partition, std::vector<broker::Effect>& effects);
+  void post(PartitionId from, broker::Effect&& effect);
+  void send(Letter&& letter);
+  // Forwards, idle partitions, damaged messages: what effects ask of the store itself.
+  void work_off();
+  void forward(Letter&& letter);
+  void forward_here(Partition& source, ForwardRequest& request, PartitionId to);
+  void put_aside(Letter&& letter);
+
+  // --- store_journal.cpp
+  class Sink final : public broker::RecordSink {
+   public:
+    explicit Sink(Parts& parts) : parts_(parts) {}
+    broker::Location append(Bytes head, std::span<const Payload* const> messages) override;
+    void release(const broker::StoredMessage& message) override;
+    Partition* partition = nullptr;
+    bool caches = true;  // what is appended is likely to be asked for
+
+   private:
+    Parts& parts_;
+  };
+  [[nodiscard]] broker::Location append(const journal::Record& record);
+  void mark_dirty(Partition& partition);
+  void let_go();  // of what was released and is durable
+  void release_now(const broker::StoredMessage& message);
+  void seen(broker::Location record, const Result<journal::StoredRecord>& stored);
+  void report(const journal::Damage& damage);
+  void on_durable(journal::Position through) override;
+  void on_damage(const journal::Damage& damage) override;
+  void on_space(bool enough) override;
+  void on_checkpoint_end(const Result<journal::Position>& covers) override;
+  void relocate(const journal::RecordView& record) override;
+
+  // --- store_recovery.cpp
+  void open();
+  void on_checkpoint(Bytes piece) override;
+  void on_replay(const journal::RecordView& record) override;
+  void on_opened(const journal::Opened& opened) override;
+  void on_failed(const journal::Failure& failure) override;
+  [[nodiscard]] Result<void> take_piece(const Piece& piece);
+  void know(PartitionInfo info);
+  void forget(PartitionId id);
+  void cannot_recover(Error error);
+  void damaged_record(const journal::RecordView& record, const Error& error);
+  // The queues are gone; commands are refused until the journal is open again.
+  void go_down(std::string reason, bool may_reopen);
+  void lose_receivers();
+  void attach_receivers();
+  void set_state(StoreState to, const std::string& reason = {});
+  void close(std::move_only_function<void()> done);
+  void close_journal();
+
+  // --- store_catalogue.cpp
+  void create(PartitionId id, std::string name, const broker::QueueSettings& settings, Created done);
+  void update(PartitionId id, const broker::QueueSettings& settings, Changed done);
+  void remove(Partition& partition, Changed done);
+  // Gives back what deleted partitions hold, a bounded part per turn.
+  void reclaim(std::uint32_t messages_max);
+  [[nodiscard]] std::optional<Error> change_refused(std::string_view entity) const;
+  void when_durable(Changed done);
+
+  StoreSettings settings;
+  StoreOwner& owner;
+  Instant now{};
+  StoreState state = StoreState::closed;
+  std::string why;                     // it failed
+  std::optional<std::string> offline;  // by administration, with the reason
+  Random random;
+
+  PartitionTable partitions;
+  std::uint32_t next_partition = 1;
+  Sink sink{*this};
+  broker::Effects effects{sink};
+  PayloadCache cache;
+  RecordReader reader;
+  Outbox outbox;
+  Checkpointer checkpointer{partitions};
+  std::unique_ptr<journal::Journal> journal;
+
+  // What effects ask of the store itself, done when nothing else is.
+  std::deque<Letter> forwards;
+  std::deque<Letter> unreadable;
+  std::vector<PartitionId> idle;
+  std::optional<Error> own_refusal;  // of the store's own request
+  bool working_off = false;
+  bool in_callback = false;
+
+  // Towards the journal.
+  std::vector<std::uint32_t> dirty;  // slots
+  bool joining = false;              // the records of a forward stay together
+  bool joined_any = false;
+  std::optional<Error> broken;  // an append was refused: the store fails when the call is over
+  struct Turn {
+    journal::Position through;
+    std::uint64_t bytes = 0;
+  };
+  std::deque<Turn> turns;  // what was appended, by commit
+  std::uint64_t turn_bytes = 0;
+  std::uint64_t backlog_bytes = 0;
+  struct Release {
+    journal::Position after;
+    broker::StoredMessage message;
+  };
+  std::deque<Release> releases;
+  struct Completion {
+    journal::Position at;
+    Changed done;
+  };
+  std::deque<Completion> completions;
+  std::vector<std::uint32_t> graves;  // slots of partitions that are being deleted
+  bool full = false;
+  Instant probe_at = broker::never;
+
+  std::uint64_t bytes_since_checkpoint = 0;
+  std::uint64_t bytes_at_checkpoint = 0;  // appended when the one under way began
+  Instant checkpoint_at = broker::never;  // tried again
+  std::uint64_t checkpoints = 0;
+
+  // Recovery.
+  std::optional<CheckpointReader> checkpoint_reader;
+  std::optional<Error> recovery_error;
+  std::set<PartitionId> unknown;  // records of partitions that were not there, so far
+  std::set<std::uint64_t> damaged;
+  Progress progress;
+  bool journal_busy = false;  // it is closing: not to be opened yet
+  bool reopens = true;
+  Instant reopen_at = broker::never;
+  std::chrono::milliseconds patience{};
+  std::uint64_t recoveries = 0;
+  std::move_only_function<void()> closed;
+  Instant told = broker::never;
+};
+
+}  // namespace omnibus::store

@@ -1,0 +1,131 @@
+// What the store itself writes: partitions and the stream of a checkpoint.
+#include <gmock/gmock.h>
+
+#include "amqp/codec/value.hpp"
+#include "store/catalogue_records.hpp"
+#include "store/checkpoint_stream.hpp"
+
+namespace omnibus::store {
+namespace {
+
+using namespace std::chrono_literals;
+
+PartitionInfo example() {
+  PartitionInfo info;
+  info.id = PartitionId{42};
+  info.name = "orders/żółć";
+  info.created = Instant{1'700'000'000'123ms};
+  info.settings.name = "orders";
+  info.settings.lock_duration = 17s;
+  info.settings.size_bytes_max = 12345678901;
+  info.settings.requires_duplicate_detection = true;
+  info.settings.requires_session = true;
+  info.settings.default_time_to_live = 3h;
+  info.settings.dead_letter_on_expiration = true;
+  info.settings.duplicate_window = 33s;
+  info.settings.delivery_count_max = 7;
+  info.settings.status = broker::EntityStatus::send_disabled;
+  info.settings.forward_to = "a";
+  info.settings.forward_dead_letters_to = "b";
+  info.settings.auto_delete_on_idle = 6min;
+  info.settings.message_bytes_max = 100u << 20;
+  info.settings.partition = 15;
+  info.settings.is_partitioned = true;
+  return info;
+}
+
+TEST(CatalogueRecords, PartitionIsReadAsItWasWritten) {
+  for (const PartitionInfo& info :
+       {example(), PartitionInfo{PartitionId{1}, {}, "plain", {}, {.name = "plain"}}}) {
+    const auto read = decode_partition(info.id, encode_partition(info));
+    ASSERT_TRUE(read) << read.error().detail;
+    EXPECT_EQ(*read, info);
+  }
+}
+
+amqp::Map fields(const PartitionInfo& info) {
+  const auto bytes = encode_partition(info);
+  return *amqp::decode_value({bytes})->get_if<amqp::Map>();
+}
+Result<PartitionInfo> read(amqp::Map map) {
+  return decode_partition(PartitionId{42}, amqp::encode(amqp::Value{std::move(map)}));
+}
+
+TEST(CatalogueRecords, UnknownFieldsArePassedOverAndMissingOnesHaveTheirDefault) {
+  amqp::Map map = fields(example());
+  map.set(amqp::Value::symbol("colour"), amqp::Value{"blue"});
+  EXPECT_EQ(*read(map), example());
+  amqp::Map least;
+  least.set(amqp::Value::symbol("kind"), amqp::Value::symbol("queue"));
+  least.set(amqp::Value::symbol("name"), amqp::Value{"small"});
+  const auto small = read(least);
+  ASSERT_TRUE(small);
+  EXPECT_EQ(small->settings, broker::QueueSettings{.name = "small"});
+}
+
+TEST(CatalogueRecords, WhatIsNotUnderstoodIsRefused) {
+  const auto with = [](std::string_view key, amqp::Value value) {
+    amqp::Map map = fields(example());
+    map.set(amqp::Value::symbol(key), std::move(value));
+    return read(map).has_value();
+  };
+  EXPECT_FALSE(with("kind", amqp::Value::symbol("galaxy")));
+  EXPECT_FALSE(with("name", amqp::Value{true}));
+  EXPECT_FALSE(with("status", amqp::Value{std::uint8_t{4}}));
+  EXPECT_FALSE(with("lock-duration", amqp::Value{std::int64_t{-1}}));
+  EXPECT_FALSE(with("default-time-to-live", amqp::Value{std::int64_t{1} << 60}));
+  EXPECT_FALSE(with("delivery-count-max", amqp::Value{std::uint64_t{1} << 40}));
+  EXPECT_FALSE(with("partition", amqp::Value{std::uint32_t{0x8000}}));
+  amqp::Map nameless = fields(example());
+  std::erase_if(nameless.entries, [](const auto& one) { return one.first == amqp::Value::symbol("name"); });
+  EXPECT_FALSE(read(nameless));
+  const auto bytes = encode_partition(example());
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(decode_partition(PartitionId{42}, Bytes{bytes}.first(size))) << size;
+}
+
+TEST(CheckpointStream, PiecesComeOutWholeHoweverTheStreamIsCut) {
+  std::vector<std::uint8_t> stream;
+  std::vector<std::string> written;
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    const std::string bytes(i * i, static_cast<char>('a' + i));
+    put_piece(stream, {i % 2 ? PieceKind::slice : PieceKind::partition, PartitionId{i}, as_bytes(bytes)});
+    written.push_back(fmt::format("{} {} {}", i % 2 ? 3 : 2, i, bytes));
+  }
+  for (const std::size_t part : {1, 2, 3, 8, 9, 10, 100, 1000, 100000}) {
+    CheckpointReader reader;
+    std::vector<std::string> pieces;
+    for (std::size_t at = 0; at < stream.size(); at += part) {
+      const auto fed = reader.feed(
+          Bytes{stream}.subspan(at, std::min(part, stream.size() - at)),
+          [&](const Piece& piece) -> Result<void> {
+            pieces.push_back(fmt::format("{} {} {}", static_cast<int>(piece.kind),
+                                         static_cast<std::uint32_t>(piece.partition), as_text(piece.bytes)));
+            return {};
+          });
+      ASSERT_TRUE(fed);
+    }
+    EXPECT_EQ(pieces, written) << part;
+    EXPECT_TRUE(reader.at_boundary());
+  }
+}
+
+TEST(CheckpointStream, UnknownPieceAndOneTooLargeAreRefused) {
+  const auto feed = [](std::vector<std::uint8_t> bytes) {
+    CheckpointReader reader;
+    return reader.feed(bytes, [](const Piece&) -> Result<void> { return {}; }).has_value();
+  };
+  EXPECT_TRUE(feed({1, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_FALSE(feed({4, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_TRUE(feed({3, 0, 0, 0, 0, 0, 0, 0, 0x40})) << "at the bound: the rest has not come yet";
+  EXPECT_FALSE(feed({3, 0, 0, 0, 0, 1, 0, 0, 0x40}));
+}
+
+TEST(CheckpointStream, HeadSaysWhichIdIsNext) {
+  EXPECT_EQ(decode_head(encode_head({77}))->next_partition, 77u);
+  EXPECT_FALSE(decode_head(as_bytes("\2....")));
+  EXPECT_FALSE(decode_head({}));
+}
+
+}  // namespace
+}  // namespace omnibus::store

@@ -1,0 +1,276 @@
+#include "base/check.hpp"
+#include "store/store_parts.hpp"
+
+namespace omnibus::store {
+namespace {
+
+constexpr std::uint64_t records_per_progress = 100'000;
+
+}  // namespace
+
+void Store::Parts::set_state(StoreState to, const std::string& reason) {
+  state = to;
+  // Held down by administration it stays failed to everybody outside.
+  if (!offline || to == StoreState::closed || to == StoreState::closing) owner.on_state(to, reason);
+}
+
+void Store::Parts::open() {
+  check(state == StoreState::closed || state == StoreState::failed, "a store is opened when it is closed");
+  set_state(StoreState::opening);
+  checkpoint_reader.emplace();
+  recovery_error.reset();
+  unknown.clear();
+  progress = {};
+  reader.pause();
+  for (Partition* partition : partitions.by_ascending_id()) partition->known = false;
+  journal->open();
+}
+
+void Store::Parts::cannot_recover(Error error) {
+  if (!recovery_error) recovery_error = std::move(error);
+}
+
+void Store::Parts::on_checkpoint(Bytes piece) {
+  if (recovery_error) return;
+  auto fed = checkpoint_reader->feed(piece, [this](const Piece& one) { return take_piece(one); });
+  if (!fed) cannot_recover(std::move(fed.error()));
+}
+
+Result<void> Store::Parts::take_piece(const Piece& piece) {
+  switch (piece.kind) {
+    case PieceKind::head: {
+      const auto head = decode_head(piece.bytes);
+      if (!head) return omnibus::fail(head.error());
+      next_partition = std::max(next_partition, head->next_partition);
+      return {};
+    }
+    case PieceKind::partition: {
+      auto info = decode_partition(piece.partition, piece.bytes);
+      if (!info) return omnibus::fail(std::move(info.error()));
+      know(std::move(*info));
+      return {};
+    }
+    case PieceKind::slice: {
+      Partition* partition = partitions.find(piece.partition);
+      if (!partition || !partition->known)
+        return omnibus::fail(Errc::decode_error, "the checkpoint tells of partition {} before it names it",
+                             static_cast<std::uint32_t>(piece.partition));
+      return partition->queue->read_checkpoint(piece.bytes);
+    }
+  }
+  return {};
+}
+
+void Store::Parts::know(PartitionInfo info) {
+  const PartitionId id = info.id;
+  next_partition = std::max(next_partition, static_cast<std::uint32_t>(id) + 1);
+  Partition* partition = partitions.find(id);
+  if (partition && partition->known) {  // a record that the checkpoint knew already, or an update
+    partition->queue->replay_settings(info.settings);
+    partition->info = std::move(info);
+    return;
+  }
+  if (!partition) partition = &partitions.add(info);
+  partition->info = std::move(info);
+  partition->known = true;
+  partition->queue =
+      std::make_unique<broker::Queue>(partition->info.settings, random, partition->info.created);
+}
+
+void Store::Parts::forget(PartitionId id) {
+  unknown.erase(id);
+  Partition* partition = partitions.find(id);
+  if (!partition) return;
+  // Its receivers were detached when it was deleted; who attached since believes in a deletion that failed.
+  std::vector<broker::Effect> answers;
+  partition->receivers.detach_all(not_found(partition->info.name), answers);
+  for (auto& answer : answers) post(id, std::move(answer));
+  partitions.remove(*partition);
+}
+
+void Store::Parts::damaged_record(const journal::RecordView& record, const Error& error) {
+  report({record.position, record.body.size(), record.partition, error.detail});
+}
+
+void Store::Parts::on_replay(const journal::RecordView& record) {
+  progress.bytes += record.body.size();
+  if (++progress.records % records_per_progress == 0) owner.on_progress(progress);
+  if (recovery_error) return;
+  const auto id = static_cast<PartitionId>(record.partition);
+  switch (static_cast<RecordKind>(record.kind)) {
+    case RecordKind::queue: {
+      Partition* partition = partitions.find(id);
+      if (!partition || !partition->known) {
+        unknown.insert(id);  // deleted further on, or its creation is damaged
+        return;
+      }
+      const auto done = partition->queue->replay(record.body, {record.position.value()});
+      if (!done) damaged_record(record, done.error());
+      return;
+    }
+    case RecordKind::created:
+    case RecordKind::updated: {
+      auto info = decode_partition(id, record.body);
+      if (!info) return cannot_recover(std::move(info.error()));
+      return know(std::move(*info));
+    }
+    case RecordKind::deleted:
+      return forget(id);
+  }
+  cannot_recover({Errc::decode_error, fmt::format("a record of the unknown kind {} at {}", record.kind,
+                                                  to_string(record.position))});
+}
+
+void Store::Parts::on_opened(const journal::Opened& opened) {
+  now = owner.now();
+  if (!checkpoint_reader->at_boundary())
+    cannot_recover({Errc::decode_error, "the checkpoint ends within a piece"});
+  checkpoint_reader.reset();
+  if (recovery_error) {
+    // Nothing was taken up, so nothing may be dropped: the journal is closed as it is.
+    go_down(recovery_error->detail, true);
+    return tell_deadline();
+  }
+  std::vector<Partition*> gone;
+  for (Partition* partition : partitions.by_ascending_id()) {
+    if (!partition->known) {
+      gone.push_back(partition);
+      continue;
+    }
+    partition->appended = {opened.last.value()};
+    partition->queue->recovered(now);
+    partition->queue->visit_messages([this](const broker::StoredMessage& message) {
+      journal->hold(journal::Position{message.record.value}, message.size);
+    });
+    partitions.reschedule(*partition);
+  }
+  for (const PartitionId id : unknown)
+    report({opened.last, 0, static_cast<std::uint32_t>(id),
+            fmt::format("there are records of partition {}, but none that creates it",
+                        static_cast<std::uint32_t>(id))});
+  bytes_since_checkpoint = opened.bytes_replayed;
+  patience = settings.reopen_first;
+  reopen_at = broker::never;
+  why.clear();
+  ++recoveries;
+  reader.resume();
+  set_state(StoreState::open);
+  for (Partition* partition : gone) {
+    const PartitionId id = partition->info.id;
+    const std::string name = partition->info.name;
+    forget(id);
+    owner.on_partition_gone(id, name);
+  }
+  if (!offline) attach_receivers();
+  settle(true);
+}
+
+void Store::Parts::on_failed(const journal::Failure& failure) {
+  now = owner.now();
+  journal_busy = false;
+  const bool lost =
+      failure.kind == journal::FailureKind::fenced || failure.kind == journal::FailureKind::in_use;
+  go_down(fmt::format("{}: {}", name_of(failure.kind), failure.error.detail), !lost);
+  tell_deadline();
+}
+
+void Store::Parts::go_down(std::string reason, bool may_reopen) {
+  const bool closes = state == StoreState::closing;
+  why = std::move(reason);
+  reopens = may_reopen && !closes;
+  state = StoreState::failed;
+  // Whatever waited is refused; answers that wait for bytes still get them.
+  for (Partition* partition : partitions.by_ascending_id()) {
+    if (partition->queue && partition->known) run(*partition, broker::StoreFailed{});
+    partitions.unschedule(*partition);
+    partition->queue.reset();
+    partition->dirty = false;
+    partition->appended = {};
+  }
+  for (const std::uint32_t slot : graves) {
+    run(partitions[slot], broker::StoreFailed{});
+    partitions.remove(partitions[slot]);
+  }
+  graves.clear();
+  lose_receivers();
+  dirty.clear();
+  turns.clear();
+  turn_bytes = backlog_bytes = 0;
+  releases.clear();
+  reader.forget_releases();
+  reader.pause();
+  // Places that were not durable may come to hold something else.
+  cache.clear();
+  checkpointer.ended();
+  forwards.clear();
+  unreadable.clear();
+  idle.clear();
+  joining = full = false;
+  broken.reset();
+  probe_at = checkpoint_at = broker::never;
+  reopen_at = now + patience;
+  patience = std::min(patience * 2, settings.reopen_longest);
+  std::deque<Completion> waited = std::move(completions);
+  completions.clear();
+  for (Completion& one : waited)
+    one.done(
+        omnibus::fail(Errc::internal_error, "the store failed, the change may or may not be there: {}", why));
+  set_state(StoreState::failed, why);
+  if (closes && !journal_busy) return close_journal();
+  if (!journal->is_open()) return;
+  journal_busy = true;
+  journal->close([this] {
+    now = owner.now();
+    journal_busy = false;
+    tell_deadline();
+  });
+}
+
+void Store::Parts::lose_receivers() {
+  for (Partition* partition : partitions.by_ascending_id()) {
+    if (partition->receivers.empty()) continue;
+    const std::string& name = partition->info.name;
+    std::vector<broker::Effect> answers;
+    partition->receivers.lost(
+        busy(name), {Errc::session_lock_lost, fmt::format("the store of '{}' is not available", name)},
+        answers);
+    for (auto& answer : answers) post(partition->info.id, std::move(answer));
+  }
+}
+
+void Store::Parts::attach_receivers() {
+  for (Partition* partition : partitions.by_ascending_id()) {
+    if (partition->receivers.empty()) continue;
+    for (const broker::Command& command : partition->receivers.attach_again()) run(*partition, command);
+  }
+}
+
+void Store::Parts::close(std::move_only_function<void()> done) {
+  closed = std::move(done);
+  if (state == StoreState::open) {
+    std::uint64_t items = partitions.size();
+    for (Partition* partition : partitions.by_ascending_id()) {
+      const broker::QueueCounts counts = partition->queue->counts();
+      items += counts.active + counts.deferred + counts.scheduled + counts.dead_letter +
+               counts.transfer_dead_letter + counts.sessions;
+    }
+    if (bytes_since_checkpoint > 0 && items <= settings.closing_checkpoint_items_max) start_checkpoint();
+  }
+  const bool was_open = state == StoreState::open;
+  reopens = false;
+  set_state(StoreState::closing);
+  if (!was_open || !checkpointer.under_way()) close_journal();
+  settle(true);
+}
+
+void Store::Parts::close_journal() {
+  journal_busy = true;
+  journal->close([this] {
+    now = owner.now();
+    journal_busy = false;
+    set_state(StoreState::closed);
+    if (closed) std::exchange(closed, nullptr)();
+  });
+}
+
+}  // namespace omnibus::store
