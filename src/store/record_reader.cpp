@@ -37,16 +37,28 @@ void RecordReader::durable(journal::Position through) {
   start();
 }
 
-void RecordReader::resume() {
-  paused_ = false;
-  // What was not durable when the journal failed is read like the rest: it is there, or it is not.
-  line_.insert(line_.end(), not_durable_.begin(), not_durable_.end());
+void RecordReader::pause() {
+  paused_ = true;
+  for (auto& [place, read] : reads_) read.releases.clear();
+  const std::vector<std::uint64_t> lost = std::move(not_durable_);
   not_durable_.clear();
-  start();
+  for (const std::uint64_t place : lost) {
+    const auto at = reads_.find(place);
+    const Read read = std::move(at->second);
+    reads_.erase(at);
+    for (const Waiter& waiter : read.waiters)
+      waiter.got(fail(Errc::io, "the store failed before the message had moved"));
+  }
 }
 
-void RecordReader::forget_releases() {
-  for (auto& [place, read] : reads_) read.releases.clear();
+void RecordReader::resume() {
+  paused_ = false;
+  // A message may be gone by now whose last receiver is still to get it: its segment waits for that.
+  for (auto& [place, read] : reads_) {
+    journal_->hold(journal::Position{place}, 0);
+    read.releases.push_back({{place}, 0, 0});
+  }
+  start();
 }
 
 void RecordReader::start() {

@@ -44,11 +44,11 @@ class RecordReader {
   [[nodiscard]] bool release_later(const broker::StoredMessage& message);
   // Records up to here can be read.
   void durable(journal::Position through);
-  // While the journal recovers no read is started; what is under way comes back.
-  void pause() { paused_ = true; }
+  // The journal failed: nothing is released any more, records that were not durable are not waited for, and
+  // no read is started; what is under way comes back.
+  void pause();
+  // It is open again, and holds are made anew: also for what is still to be read here. Within on_opened().
   void resume();
-  // The journal's holds are made anew: nothing that waits here is released any more.
-  void forget_releases();
 
   [[nodiscard]] std::size_t under_way() const { return reads_.size(); }
   [[nodiscard]] std::uint64_t reads() const { return started_; }
@@ -62,7 +62,6 @@ class RecordReader {
   struct Read {
     std::vector<Waiter> waiters;
     std::vector<broker::StoredMessage> releases;
-    bool started = false;
   };
   void start();
   void done(broker::Location record, Result<journal::StoredRecord> stored);

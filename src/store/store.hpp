@@ -94,7 +94,8 @@ class StoreOwner {
   virtual void on_answer(broker::Answer&& answer) = 0;
   // `why` is empty unless it failed. On `open`, partitions() may differ from what it was before a failure.
   virtual void on_state(StoreState state, const std::string& why) = 0;
-  // next_deadline() is now `due`, which is earlier than what was last told or asked.
+  // next_deadline() is now `due`, which is earlier than what was last told; told anew after every wake(). One
+  // timer set by this is all that a store needs.
   virtual void on_deadline(Instant due) = 0;
   // The message is wanted at `target`. An id: that partition of this store takes it, in the same batch as its
   // removal here. Nothing: the owner takes the request (moves from it) and calls forwarded() later. An error:

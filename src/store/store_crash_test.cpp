@@ -358,13 +358,17 @@ std::uint64_t setting(const char* name, std::uint64_t otherwise) {
 
 TEST(StoreCrash, NothingIsLostAndNothingDoubled) {
   const std::uint64_t only = setting("OMNIBUS_STORE_SEED", 0);
-  const std::uint64_t last = setting("OMNIBUS_STORE_SEEDS", 100);
+  const std::uint64_t last = setting("OMNIBUS_STORE_SEEDS", 60);
   for (std::uint64_t seed = only ? only : 1; seed <= (only ? only : last); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Story{seed}.run();
     if (HasFailure()) return;
   }
 }
+
+// A message was received and deleted; its bytes were still to be read when the store failed, and when it was
+// open again nobody held their segment any more.
+TEST(StoreCrash, BytesOnTheirWayOutliveAFailure) { Story{113}.run(); }
 
 }  // namespace
 }  // namespace omnibus::store

@@ -94,7 +94,10 @@ void Store::Parts::work_off() {
 void Store::Parts::put_aside(Letter&& letter) {
   const auto& deliver = std::get<broker::Deliver>(letter.answer.effect);
   Partition* partition = partitions.find(letter.from);
-  if (state != StoreState::open || !partition || deliver.mode != broker::ReceiveMode::peek_lock) return;
+  // One from before a failure is delivered again, and judged then.
+  if (state != StoreState::open || letter.era != recoveries || !partition ||
+      deliver.mode != broker::ReceiveMode::peek_lock)
+    return;
   broker::Settle settle{broker::RequestId::none, {deliver.lock}, {}, std::nullopt, deliver.receiver};
   if (deliver.status.sub_queue == broker::SubQueue::active)
     settle.outcome = broker::DeadLetter{

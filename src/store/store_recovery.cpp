@@ -21,7 +21,6 @@ void Store::Parts::open() {
   recovery_error.reset();
   unknown.clear();
   progress = {};
-  reader.pause();
   for (Partition* partition : partitions.by_ascending_id()) partition->known = false;
   journal->open();
 }
@@ -197,7 +196,6 @@ void Store::Parts::go_down(std::string reason, bool may_reopen) {
   turns.clear();
   turn_bytes = backlog_bytes = 0;
   releases.clear();
-  reader.forget_releases();
   reader.pause();
   // Places that were not durable may come to hold something else.
   cache.clear();
