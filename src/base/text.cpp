@@ -156,4 +156,69 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::optional<std::chrono::milliseconds> parse_iso_duration(std::string_view text) {
+  struct Unit {
+    char letter;
+    std::int64_t milliseconds;
+    bool is_time;
+  };
+  static constexpr std::int64_t day = 86'400'000;
+  static constexpr std::array<Unit, 6> units = {{{'Y', 365 * day, false},
+                                                 {'M', 30 * day, false},
+                                                 {'D', day, false},
+                                                 {'H', 3'600'000, true},
+                                                 {'M', 60'000, true},
+                                                 {'S', 1000, true}}};
+  // A number that would pass this is cut to it: times any unit that is still no overflow, and too long.
+  static constexpr std::int64_t count_max = 1'000'000'000'000'000;
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  if (!text.starts_with('P')) return std::nullopt;
+  text.remove_prefix(1);
+
+  std::int64_t sum = 0;
+  bool in_time = false;
+  std::size_t next_unit = 0;
+  while (!text.empty()) {
+    if (text.front() == 'T' && !in_time) {
+      in_time = true;
+      text.remove_prefix(1);
+      if (text.empty()) return std::nullopt;
+    }
+    std::int64_t count = 0;
+    std::int64_t thousandths = 0;
+    std::size_t digits = 0;
+    for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits)
+      count = std::min(count * 10 + (text[digits] - '0'), count_max);
+    if (digits == 0) return std::nullopt;
+    text.remove_prefix(digits);
+    bool has_fraction = false;
+    if (text.starts_with('.')) {
+      has_fraction = true;
+      text.remove_prefix(1);
+      std::int64_t weight = 100;
+      for (digits = 0; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits) {
+        thousandths += (text[digits] - '0') * weight;
+        weight /= 10;
+      }
+      if (digits == 0) return std::nullopt;
+      text.remove_prefix(digits);
+    }
+    const auto unit =
+        std::find_if(units.begin() + static_cast<std::ptrdiff_t>(next_unit), units.end(),
+                     [&](const Unit& u) { return u.is_time == in_time && text.starts_with(u.letter); });
+    if (unit == units.end() || (has_fraction && unit->letter != 'S')) return std::nullopt;
+    text.remove_prefix(1);
+    next_unit = static_cast<std::size_t>(unit - units.begin()) + 1;
+    const std::int64_t room = iso_duration_max.count() - sum;
+    // Compared before multiplying: a thousand years of years fit, a long row of digits does not.
+    if (count > room / unit->milliseconds)
+      sum = iso_duration_max.count();
+    else
+      sum = std::min(sum + count * unit->milliseconds + thousandths, iso_duration_max.count());
+  }
+  if (next_unit == 0) return std::nullopt;
+  return std::chrono::milliseconds{negative ? -sum : sum};
+}
+
 }  // namespace omnibus

@@ -1,6 +1,7 @@
 // Small text tools that several rooms need. All are bounded by their input and never throw on bad text.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,5 +26,11 @@ namespace omnibus {
 [[nodiscard]] std::optional<std::string> unhex(std::string_view text);
 
 [[nodiscard]] bool is_utf8(std::string_view text);
+
+// An ISO 8601 duration: [-]P[nY][nM][nD][T[nH][nM][n[.f]S]] with a year of 365 and a month of 30 days
+// [admin contract 8]. What is finer than a millisecond is cut off; what is longer than
+// iso_duration_max is iso_duration_max, as clients write "unlimited". Anything else is nullopt.
+inline constexpr std::chrono::milliseconds iso_duration_max{922'337'203'685'477};
+[[nodiscard]] std::optional<std::chrono::milliseconds> parse_iso_duration(std::string_view text);
 
 }  // namespace omnibus

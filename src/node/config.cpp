@@ -46,6 +46,7 @@ ConfigReading read_config(std::string_view text, const std::string& folder) {
   find_twins(at);
   Config config;
   read_object(at, root_object, config);
+  finish_queues(reading, config);
   ConfigReading result;
   if (reading.findings.errors() == 0) result.config = std::move(config);
   result.findings = reading.findings.take();
@@ -60,7 +61,7 @@ Result<ConfigReading> read_config_file(const std::string& path) {
 
 std::vector<KnownObject> known_objects() {
   std::vector<KnownObject> result = {describe(root_object)};
-  for (auto* objects : {user_config_objects, omnibus_objects})
+  for (auto* objects : {user_config_objects, queue_objects, omnibus_objects})
     for (auto& object : objects()) result.push_back(std::move(object));
   return result;
 }

@@ -16,6 +16,7 @@
 #include "auth/jwt.hpp"
 #include "auth/sasl.hpp"
 #include "base/result.hpp"
+#include "broker/queue_settings.hpp"
 
 namespace omnibus::node {
 
@@ -27,10 +28,16 @@ struct TlsSettings {
   std::vector<std::string> names;  // further names in the local certificate
 };
 
+struct QueueEntry {
+  broker::QueueSettings settings;
+  std::vector<auth::RuleDocument> rules;
+};
+
 struct NamespaceSettings {
   std::string name = "sbemulatorns";
   std::vector<std::string> host_names;  // lower case
   std::vector<auth::RuleDocument> rules;
+  std::vector<QueueEntry> queues;
 };
 
 struct Config {
@@ -49,6 +56,7 @@ struct Config {
   std::chrono::seconds write_wait{60};
   std::uint32_t connections_max = 5000;  // 0: no limit
   std::uint32_t links_per_connection_max = 10'000;
+  std::uint32_t entities_max = 10'000;  // per namespace; 0: no limit
   TlsSettings tls;
   std::vector<auth::CertificateRights> client_certificates;
   std::vector<auth::JwtIssuerSettings> jwt_issuers;

@@ -64,7 +64,7 @@ constexpr auto check_quota = check_integer<0, no_maximum>;
 constexpr std::array<Key<Config>, 7> quota_keys = {{
     {"Connections",
      [](const Place& at, Config& config) { read_count(at, 0, no_maximum, config.connections_max); }},
-    {"Entities", check_quota},
+    {"Entities", [](const Place& at, Config& config) { read_count(at, 0, no_maximum, config.entities_max); }},
     {"PartitionedEntities", check_quota},
     {"SubscriptionsPerTopic", check_quota},
     {"SqlFiltersPerTopic", check_quota},

@@ -131,6 +131,14 @@ void read_seconds(const Place& at, std::int64_t min, std::int64_t max, std::chro
   if (const auto value = read_integer(at, min, max)) into = std::chrono::seconds{*value};
 }
 
+void read_duration(const Place& at, std::chrono::milliseconds& into) {
+  const auto* text = at.value().if_text();
+  const auto duration = text != nullptr ? parse_iso_duration(*text) : std::nullopt;
+  if (!duration || duration->count() < 0)
+    return at.error("expected an ISO 8601 duration such as \"PT1M\" or \"P14D\"");
+  into = std::min(*duration, broker::unlimited);
+}
+
 void read_bool(const Place& at, bool& into) {
   if (const auto* value = std::get_if<bool>(&at.value().value))
     into = *value;

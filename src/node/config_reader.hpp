@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,9 +39,20 @@ class Findings {
   std::size_t left_out_ = 0;
 };
 
+// Where something of a queue was said that can only be judged once the whole file is read.
+struct LaterCheck {
+  enum class About : std::uint8_t { forward_to, forward_dead_letters_to, message_size, how_many } about;
+  std::size_t name_space = 0;
+  std::size_t queue = 0;
+  Finding finding{};  // line and key
+};
+
 struct Reading {
   Findings findings;
   std::string folder;
+  std::size_t name_space = 0;  // the one that is read
+  std::vector<LaterCheck> later{};
+  std::set<std::string, std::less<>> topics{};  // lower case; a forward to one is known for what it is
 };
 
 // A value of the file and the way to it. Lives on the stack of the functions that read it: a child refers to
@@ -154,6 +166,8 @@ inline constexpr std::int64_t no_maximum = std::numeric_limits<std::int32_t>::ma
 [[nodiscard]] std::optional<std::int64_t> read_integer(const Place& at, std::int64_t min, std::int64_t max);
 void read_count(const Place& at, std::int64_t min, std::int64_t max, std::uint32_t& into);
 void read_seconds(const Place& at, std::int64_t min, std::int64_t max, std::chrono::seconds& into);
+// An ISO 8601 duration, not negative; all that passes broker::unlimited is unlimited.
+void read_duration(const Place& at, std::chrono::milliseconds& into);
 void read_bool(const Place& at, bool& into);
 // A text of `bytes_min` to `bytes_max` bytes without control characters.
 void read_text(const Place& at, std::size_t bytes_min, std::size_t bytes_max, std::string& into);
@@ -179,6 +193,13 @@ void find_twins(const Place& at);
 // Reads the object `Omnibus`, and the tables that takes.
 void read_omnibus(const Place& at, Config& into);
 [[nodiscard]] std::vector<KnownObject> omnibus_objects();
+// `Queues` of a namespace, the one that is read last.
+void read_queues(const Place& at, NamespaceSettings& into);
+// What the whole file decides about queues: defaults of the profile, targets of forwarding, how many.
+void finish_queues(Reading& reading, Config& config);
+[[nodiscard]] std::vector<KnownObject> queue_objects();
+// `AuthorizationRules` of a namespace or an entity.
+void read_rules(const Place& at, std::vector<auth::RuleDocument>& into);
 // Reads the object `UserConfig`, and the tables that takes.
 void read_user_config(const Place& at, Config& into);
 [[nodiscard]] std::vector<KnownObject> user_config_objects();

@@ -76,6 +76,10 @@ TEST_F(Schema, LimitsAreThoseOfTheReader) {
   };
   EXPECT_EQ(try_all("Omnibus", R"({"Omnibus": {)", "}}"), 11);
   EXPECT_EQ(try_all("Quotas", R"({"Omnibus": {"Quotas": {)", "}}}"), 7);
+  EXPECT_EQ(
+      try_all("QueueProperties",
+              R"({"UserConfig": {"Namespaces": [ {"Queues": [ {"Name": "q", "Properties": {)", "}}]}]}}"),
+      2);
   EXPECT_EQ(try_all("JwtIssuer",
                     R"({"Omnibus": {"JwtIssuers": [ {"Issuer": "i",
                        "Hs256Secret": "a shared secret of enough bytes, 40 of it", )",

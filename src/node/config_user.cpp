@@ -79,6 +79,21 @@ void read_rule(const Place& at, std::vector<RuleDocument>& into) {
 
 // Namespaces
 
+// Read for their names alone, so that a queue that forwards to one is told what is the matter.
+void read_topics(const Place& at, NamespaceSettings& space) {
+  not_supported_yet(at, space);
+  const auto* items = at.value().if_array();
+  if (items == nullptr) return;
+  for (const auto& item : *items) {
+    const auto* members = item.if_object();
+    if (members == nullptr) continue;
+    for (const auto& member : *members)
+      if (const auto* name = member.value.if_text();
+          name != nullptr && equals_ignoring_case(member.name, "Name"))
+        at.reading().topics.insert(ascii_lower(*name));
+  }
+}
+
 void read_host_name(const Place& at, std::vector<std::string>& into) {
   std::string name;
   read_plain_name(at, host_name_bytes_max, name);
@@ -94,8 +109,8 @@ constexpr std::array<Key<NamespaceSettings>, 7> namespace_keys = {{
        read_plain_name(at, namespace_name_bytes_max, space.name);
      },
      Letters::any_case},
-    {"Queues", not_supported_yet<NamespaceSettings>, Letters::any_case},
-    {"Topics", not_supported_yet<NamespaceSettings>, Letters::any_case},
+    {"Queues", read_queues, Letters::any_case},
+    {"Topics", read_topics, Letters::any_case},
     {"Exchanges", not_supported_yet<NamespaceSettings>, Letters::exact},
     {"Scripts", not_supported_yet<NamespaceSettings>, Letters::exact},
     {"HostNames",
@@ -103,11 +118,7 @@ constexpr std::array<Key<NamespaceSettings>, 7> namespace_keys = {{
        read_array(at, host_names_max, [&](const Place& item) { read_host_name(item, space.host_names); });
      },
      Letters::any_case},
-    {"AuthorizationRules",
-     [](const Place& at, NamespaceSettings& space) {
-       read_array(at, auth::rules_per_scope_default,
-                  [&](const Place& item) { read_rule(item, space.rules); });
-     },
+    {"AuthorizationRules", [](const Place& at, NamespaceSettings& space) { read_rules(at, space.rules); },
      Letters::any_case},
 }};
 constexpr ObjectKeys<NamespaceSettings> namespace_object{"Namespace", Unknown::warning, namespace_keys};
@@ -115,6 +126,7 @@ constexpr ObjectKeys<NamespaceSettings> namespace_object{"Namespace", Unknown::w
 void read_namespaces(const Place& at, Config& into) {
   read_array(at, 1000, [&](const Place& item) {
     if (into.namespaces.size() == 1) item.error("more than one namespace is not supported yet");
+    item.reading().name_space = into.namespaces.size();
     read_object(item, namespace_object, into.namespaces.emplace_back());
   });
 }
@@ -141,6 +153,10 @@ constexpr std::array<Key<Config>, 4> user_config_keys = {{
 constexpr ObjectKeys<Config> user_config_object{"UserConfig", Unknown::warning, user_config_keys};
 
 }  // namespace
+
+void read_rules(const Place& at, std::vector<RuleDocument>& into) {
+  read_array(at, auth::rules_per_scope_default, [&](const Place& item) { read_rule(item, into); });
+}
 
 void read_user_config(const Place& at, Config& into) { read_object(at, user_config_object, into); }
 

@@ -148,6 +148,13 @@ Result<void> Server::Impl::prepare_auth() {
       default_rule_configured |= rule->key_name == auth::default_rule_name;
       if (auto put = policy.rules.put("", *std::move(rule)); !put) return fail(put.error());
     }
+    for (const auto& queue : space.queues)
+      for (const auto& document : queue.rules) {
+        auto rule = auth::make_rule(document, now);
+        if (!rule) return fail(rule.error());
+        if (auto put = policy.rules.put(queue.settings.name, *std::move(rule)); !put)
+          return fail(put.error());
+      }
   }
   if (!default_rule_configured) {
     auto made = auth::default_key(only_loopback, folder->path() / "root.key");
