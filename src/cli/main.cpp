@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/journal.hpp"
 #include "cli/serve.hpp"
 
 int main(int argc, char** argv) {
@@ -13,6 +14,11 @@ int main(int argc, char** argv) {
   int status = 0;
   omnibus::cli::add_serve(app, status);
   omnibus::cli::add_config(app, status);
-  CLI11_PARSE(app, argc, argv);
+  omnibus::cli::add_journal(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& wrong) {  // --help and --version come this way too
+    return app.exit(wrong) == 0 ? 0 : 2;
+  }
   return status;
 }

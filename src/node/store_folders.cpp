@@ -1,0 +1,64 @@
+#include "node/store_folders.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+namespace omnibus::node {
+
+namespace fs = std::filesystem;
+
+fs::path store_path(const fs::path& data, std::uint16_t number) {
+  return data / fmt::format("store-{}", number);
+}
+
+Result<std::vector<StoreFolder>> list_stores(const fs::path& data) {
+  std::vector<StoreFolder> result;
+  std::error_code trouble;
+  for (fs::directory_iterator entry(data, trouble), end; !trouble && entry != end; entry.increment(trouble)) {
+    const std::string name = entry->path().filename().string();
+    constexpr std::string_view prefix = "store-";
+    if (!name.starts_with(prefix)) continue;
+    std::uint32_t number = 0;
+    const char* const last = name.data() + name.size();
+    const auto [stopped, wrong] = std::from_chars(name.data() + prefix.size(), last, number);
+    if (wrong != std::errc{} || stopped != last || name != fmt::format("store-{}", number)) continue;
+    if (number >= stores_max)
+      return fail(Errc::io, "'{}': a data folder has at most {} stores", entry->path().string(), stores_max);
+    result.push_back({static_cast<std::uint16_t>(number), entry->path()});
+  }
+  if (trouble) return fail(Errc::io, "cannot read '{}': {}", data.string(), trouble.message());
+  std::ranges::sort(result, {}, &StoreFolder::number);
+  return result;
+}
+
+Result<ReadLock> ReadLock::take(const fs::path& folder) {
+  const std::string file = folder / "lock";
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    if (errno == ENOENT) return ReadLock(-1);
+    return fail(Errc::io, "cannot open '{}': {}", file, std::generic_category().message(errno));
+  }
+  ReadLock lock(descriptor);
+  if (::flock(descriptor, LOCK_SH | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK)
+      return fail(Errc::server_busy, "'{}' is in use by a broker: stop it first", folder.string());
+    return fail(Errc::io, "cannot lock '{}': {}", file, std::generic_category().message(errno));
+  }
+  return lock;
+}
+
+ReadLock::ReadLock(ReadLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+ReadLock::~ReadLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+}  // namespace omnibus::node

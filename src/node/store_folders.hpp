@@ -1,0 +1,39 @@
+// Which stores a data folder holds: DATA/store-0, DATA/store-1, ...
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace omnibus::node {
+
+inline constexpr std::uint16_t stores_max = 1024;
+
+struct StoreFolder {
+  std::uint16_t number = 0;
+  std::filesystem::path path;
+};
+
+[[nodiscard]] std::filesystem::path store_path(const std::filesystem::path& data, std::uint16_t number);
+// Those that are there, by number. Names that only look like one ("store-01", "store-x") are passed over.
+// `io` when the folder cannot be read or holds a number past stores_max.
+[[nodiscard]] Result<std::vector<StoreFolder>> list_stores(const std::filesystem::path& data);
+
+// Keeps a broker out of a folder while it is only looked at. Writes nothing: a folder without a lock file
+// has no broker. `server_busy` when one has it.
+class ReadLock {
+ public:
+  [[nodiscard]] static Result<ReadLock> take(const std::filesystem::path& folder);
+  ReadLock(ReadLock&& other) noexcept;
+  ReadLock& operator=(ReadLock&&) = delete;
+  ~ReadLock();
+
+ private:
+  explicit ReadLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+}  // namespace omnibus::node

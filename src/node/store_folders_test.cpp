@@ -1,0 +1,61 @@
+#include "node/store_folders.hpp"
+
+#include <gtest/gtest.h>
+
+#include "node/data_folder.hpp"
+
+namespace omnibus::node {
+namespace {
+
+namespace fs = std::filesystem;
+
+class StoreFolders : public testing::Test {
+ protected:
+  std::unique_ptr<DataFolder> folder_ = *DataFolder::temporary();
+  fs::path data_ = folder_->path();
+};
+
+TEST_F(StoreFolders, AreListedByNumberWhateverElseIsThere) {
+  for (const auto* name : {"store-10", "store-2", "store-0", "store-", "store-01", "store-x", "store--1",
+                           "tls", "store-2x", "restore-1"})
+    fs::create_directory(data_ / name);
+  const auto stores = list_stores(data_);
+  ASSERT_TRUE(stores);
+  ASSERT_EQ(stores->size(), 3u);
+  EXPECT_EQ((*stores)[0].number, 0);
+  EXPECT_EQ((*stores)[1].number, 2);
+  EXPECT_EQ((*stores)[2].number, 10);
+  EXPECT_EQ((*stores)[2].path, store_path(data_, 10));
+}
+
+TEST_F(StoreFolders, TooManyAreRefusedAndAMissingFolderToo) {
+  fs::create_directory(store_path(data_, stores_max - 1));
+  EXPECT_TRUE(list_stores(data_));
+  fs::create_directory(store_path(data_, stores_max));
+  EXPECT_FALSE(list_stores(data_));
+  EXPECT_FALSE(list_stores(data_ / "nowhere"));
+}
+
+TEST_F(StoreFolders, AFolderInUseIsNotLookedAt) {
+  const auto refused = ReadLock::take(data_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::server_busy);
+  fs::create_directory(data_ / "store-0");
+  EXPECT_TRUE(ReadLock::take(data_ / "store-0")) << "no lock file, no broker";
+  EXPECT_TRUE(fs::is_empty(data_ / "store-0")) << "and none was made";
+}
+
+TEST_F(StoreFolders, ReadersShareAndKeepABrokerOut) {
+  const auto path = data_ / "inner";
+  {
+    const auto made = DataFolder::open(path);
+  }
+  const auto one = ReadLock::take(path);
+  const auto two = ReadLock::take(path);
+  EXPECT_TRUE(one);
+  EXPECT_TRUE(two);
+  EXPECT_FALSE(DataFolder::open(path));
+}
+
+}  // namespace
+}  // namespace omnibus::node
