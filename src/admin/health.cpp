@@ -18,7 +18,10 @@ bool Health::healthy(Tick now) const { return trouble(now).empty(); }
 std::string Health::trouble(Tick now) const {
   if (planes_.empty()) return "nothing";
   for (const Plane& plane : planes_)
-    if (!plane.healthy(now)) return plane.name();
+    if (!plane.healthy(now)) {
+      const auto why = plane.why_not();
+      return why.empty() ? plane.name() : plane.name() + ": " + std::string(why);
+    }
   return "";
 }
 

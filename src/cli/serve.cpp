@@ -24,6 +24,7 @@ constexpr int exit_trouble = 1;  // the world is: an address in use, a disk
 constexpr int exit_interrupted = 143;
 // Clients get so long to answer our close before they are cut off.
 constexpr auto goodbye_max = 10s;
+constexpr auto closing_max = 30s;
 
 struct ServeArguments {
   std::string config;
@@ -53,6 +54,19 @@ sigset_t end_signals() {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   return signals;
+}
+
+// Until it is done or the time is up; a second signal ends the process at once.
+template <class IsDone>
+void wait_for(const sigset_t& signals, std::chrono::seconds longest, const IsDone& is_done) {
+  const Tick deadline = tick_now() + longest;
+  while (!is_done() && tick_now() < deadline) {
+    const timespec moment{0, 10'000'000};
+    if (sigtimedwait(&signals, nullptr, &moment) > 0) {
+      fmt::print(stderr, "omnibus: told twice, gone at once\n");
+      _exit(exit_interrupted);
+    }
+  }
 }
 
 void announce(const node::Server& server, Tick started) {
@@ -87,6 +101,10 @@ int serve(const ServeArguments& arguments) {
   const sigset_t signals = end_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  options.give_up = [&signals] {
+    const timespec no_time{0, 0};
+    return sigtimedwait(&signals, nullptr, &no_time) > 0;
+  };
 
   auto server = node::Server::start(std::move(options));
   if (!server) {
@@ -99,15 +117,12 @@ int serve(const ServeArguments& arguments) {
   sigwait(&signals, &signal_number);
   spdlog::info("SIG{}: closing connections and going", sigabbrev_np(signal_number));
   (*server)->begin_shutdown();
-  const Tick deadline = tick_now() + goodbye_max;
-  while (!(*server)->drained() && tick_now() < deadline) {
-    const timespec moment{0, 10'000'000};
-    if (sigtimedwait(&signals, nullptr, &moment) > 0) {
-      fmt::print(stderr, "omnibus: told twice, gone at once\n");
-      _exit(exit_interrupted);
-    }
-  }
+  wait_for(signals, goodbye_max, [&] { return (*server)->drained(); });
   if (!(*server)->drained()) spdlog::warn("some clients did not answer our close and are cut off");
+  (*server)->close_stores();
+  wait_for(signals, closing_max, [&] { return (*server)->stores_closed(); });
+  if (!(*server)->stores_closed())
+    spdlog::warn("the stores take too long to close: the next start recovers them");
   server->reset();
   spdlog::info("gone");
   return 0;

@@ -9,14 +9,6 @@ namespace {
 constexpr std::size_t output_high = 1024 * 1024;
 constexpr std::size_t output_low = 256 * 1024;
 
-// No entity is served yet.
-class NoEntities final : public links::EntityPort {
- public:
-  std::shared_ptr<const links::EntityFacts> find(std::string_view) override { return nullptr; }
-  bool send(const links::Route&, broker::Command&) override { return true; }
-};
-NoEntities no_entities;
-
 links::ClientInfo info_of(const net::Stream& stream, bool over_limit) {
   links::ClientInfo info;
   info.peer = stream.peer();
@@ -33,18 +25,20 @@ links::ClientInfo info_of(const net::Stream& stream, bool over_limit) {
 AmqpStream::AmqpStream(Shard& shard, net::Stream& stream, bool over_limit)
     : shard_(shard),
       stream_(stream),
+      number_(shard.new_number()),
       log_(stream.peer(), stream.transport()),
+      port_(shard, number_),
       client_(shard.policy_.connection, info_of(stream, over_limit), shard.sasl_, shard.validator_,
-              shard.random_, log_, no_entities, 1),
+              shard.random_, log_, port_, number_),
       timer_(shard.reactor()) {
-  shard_.streams_.insert(this);
+  shard_.streams_.emplace(number_, this);
   shard_.connections_ = shard_.streams_.size();
   client_.start(shard_.now());
   follow_up();
 }
 
 AmqpStream::~AmqpStream() {
-  shard_.streams_.erase(this);
+  shard_.streams_.erase(number_);
   shard_.connections_ = shard_.streams_.size();
 }
 
@@ -60,10 +54,22 @@ void AmqpStream::on_input(Bytes bytes) {
 
 void AmqpStream::wrote(std::size_t bytes) {
   client_.wrote(bytes, shard_.now());
-  if (paused_ && client_.output_bytes() < output_low) {
-    paused_ = false;
+  if (paused_) pace();
+}
+
+void AmqpStream::on_room() {
+  client_.on_room(shard_.now());
+  follow_up();
+}
+
+void AmqpStream::pace() {
+  const bool lags = client_.output_bytes() > (paused_ ? output_low : output_high) || client_.congested();
+  if (lags == paused_) return;
+  paused_ = lags;
+  if (paused_)
+    stream_.pause_input();
+  else
     stream_.resume_input();
-  }
 }
 
 void AmqpStream::on_closed(const Error* why) {
@@ -82,9 +88,8 @@ void AmqpStream::follow_up() {
     closing_ = true;
     timer_.cancel();
     stream_.close_after_flush();
-  } else if (!paused_ && client_.output_bytes() > output_high) {
-    paused_ = true;
-    stream_.pause_input();
+  } else if (!closing_) {
+    pace();
   }
 }
 

@@ -1,4 +1,4 @@
-// Joins one byte stream of net with one client of links: moves bytes, brings the time, logs.
+// Joins one byte stream of net with one client of links: moves bytes and answers, brings the time, logs.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 #include "net/reactor.hpp"
 #include "net/stream.hpp"
 #include "node/connection_log.hpp"
+#include "node/connection_port.hpp"
 
 namespace omnibus::node {
 
@@ -18,6 +19,11 @@ class AmqpStream final : public net::StreamHandler {
   ~AmqpStream() override;
 
   void close(const Error& why);
+  // What an entity answered. After the last one of a batch: delivered(), which may end the stream.
+  void deliver(broker::Answer& answer, links::Now now) { client_.deliver(answer, now); }
+  void delivered() { follow_up(); }
+  // There is room on a road that was full.
+  void on_room();
 
   void on_input(Bytes bytes) override;
   std::size_t gather(std::span<iovec> out) override { return client_.gather(out); }
@@ -28,10 +34,14 @@ class AmqpStream final : public net::StreamHandler {
   // After anything happened: have output written, follow an end, and keep the timer right.
   void follow_up();
   void tick();
+  // Whether the client is read at all: not while it does not read itself, nor while entities lag behind.
+  void pace();
 
   Shard& shard_;
   net::Stream& stream_;
+  const std::uint32_t number_;
   ConnectionLog log_;
+  ConnectionPort port_;
   links::ClientConnection client_;
   net::Timer timer_;
   bool closing_ = false;

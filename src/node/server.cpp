@@ -5,20 +5,28 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <random>
+#include <set>
+#include <thread>
 
 #include "admin/health.hpp"
 #include "admin/http_admin.hpp"
 #include "auth/key_file.hpp"
 #include "base/check.hpp"
+#include "journal/posix_disk.hpp"
 #include "net/certificates.hpp"
 #include "net/listener.hpp"
 #include "net/reactor.hpp"
 #include "net/tls.hpp"
+#include "node/catalogue.hpp"
 #include "node/data_folder.hpp"
 #include "node/shard.hpp"
+#include "node/store_folders.hpp"
+#include "node/store_host.hpp"
 
 namespace omnibus::node {
 namespace {
@@ -29,6 +37,11 @@ using namespace std::chrono_literals;
 constexpr auto shard_pulse_max = 10s;
 // Connections past the limit that are still told so; beyond that they are dropped.
 constexpr std::size_t told_past_limit = 100;
+// While stores recover, a line for the log each time, and how often somebody may change his mind.
+constexpr auto recovery_line_every = 5s;
+constexpr auto recovery_look_every = 50ms;
+// The destructor waits so long for stores to close; what is not closed then is recovered at the next start.
+constexpr auto closing_longest = 10s;
 
 bool is_loopback(std::string_view address) {
   const auto parsed = net::parse_host_port(address);
@@ -65,9 +78,20 @@ struct Server::Impl final : net::ConnectionHandler {
   std::unique_ptr<admin::HttpAdmin> http;
   std::unique_ptr<net::ShardPool> pool;
   std::vector<std::unique_ptr<Shard>> shards;  // as the pool's
+  Roads roads;
+  std::vector<std::unique_ptr<StoreHost>> stores;
+  std::unique_ptr<Catalogue> catalogue;
+  std::promise<Result<void>> stores_ready;
   std::unique_ptr<net::Listener> listener;
+  bool running = false;
+  bool closing_stores = false;
+  std::atomic<std::size_t> stores_left{0};
 
   Result<void> prepare();
+  Result<void> prepare_stores();
+  Result<void> open_stores();
+  Result<void> listen(std::shared_ptr<net::TlsContext> tls);
+  void close_stores();
   Result<void> prepare_auth();
   Result<std::shared_ptr<net::TlsContext>> prepare_tls(std::string& ca_pem);
   Result<void> write_listen_file();
@@ -111,18 +135,89 @@ Result<void> Server::Impl::prepare() {
   policy.connection.idle_link = config.idle_link;
 
   raise_file_limit();
-  pool = std::make_unique<net::ShardPool>(config.shards);
+  pool = std::make_unique<net::ShardPool>(std::min<std::size_t>(config.shards, shards_max));
   listeners_plane = &health.add("listeners");
   std::random_device entropy;
   for (std::size_t i = 0; i < pool->size(); ++i) {
     const std::uint64_t seed = (std::uint64_t{entropy()} << 32) | entropy();
     auto& plane = health.add(fmt::format("shard {}", i), shard_pulse_max);
-    shards.push_back(std::make_unique<Shard>((*pool)[i], policy, seed, plane));
+    shards.push_back(std::make_unique<Shard>((*pool)[i], ShardPlace{i, &roads, options.storage.answers_max},
+                                             policy, seed, plane));
+    roads.shards.push_back(shards.back().get());
   }
+  if (auto done = prepare_stores(); !done) return fail(done.error());
 
+  pool->start();
+  running = true;
+  for (const auto& shard : shards) shard->reactor().post([&shard] { shard->start_pulse(); });
+  if (auto done = open_stores(); !done) return fail(done.error());
+  return listen(*std::move(tls));
+}
+
+Result<void> Server::Impl::prepare_stores() {
+  const std::size_t wished = options.storage.stores != 0 ? options.storage.stores : pool->size();
+  std::set<std::uint16_t> numbers;
+  for (std::size_t i = 0; i < std::min<std::size_t>(wished, stores_max); ++i)
+    numbers.insert(static_cast<std::uint16_t>(i));
+  if (!options.ephemeral) {
+    const auto there = list_stores(folder->path());
+    if (!there) return fail(there.error());
+    for (const auto& store : *there) numbers.insert(store.number);
+  }
+  roads.stores.resize(*numbers.rbegin() + std::size_t{1});
+  for (const std::uint16_t number : numbers) {
+    StoreHostSettings settings;
+    settings.number = number;
+    settings.commands_max = options.storage.commands_max;
+    settings.segment_bytes = options.storage.segment_bytes;
+    const auto path = store_path(folder->path(), number);
+    settings.shown = path.string();
+    if (!options.ephemeral) {
+      auto opened = journal::open_posix_folder(path.string());
+      if (!opened) return fail(opened.error());
+      settings.folder = *std::move(opened);
+      // The store finds out by itself; this says it before anything was started.
+      if (const auto free = ReadLock::take(path); !free) return fail(free.error());
+      const auto identity = store_identity(*settings.folder);
+      if (!identity) return fail(identity.error().code, "'{}': {}", path.string(), identity.error().detail);
+      settings.identity = *identity;
+    }
+    auto& plane = health.add(fmt::format("store {}", number));
+    plane.fails("recovering");
+    stores.push_back(
+        std::make_unique<StoreHost>(std::move(settings), roads, *shards[number % shards.size()], plane));
+    roads.stores[number] = stores.back().get();
+  }
+  std::vector<broker::QueueSettings> wanted;
+  for (const auto& space : options.config.namespaces)
+    for (const auto& queue : space.queues) wanted.push_back(queue.settings);
+  catalogue = std::make_unique<Catalogue>(roads, (*pool)[0], std::move(wanted), [this](Result<void> result) {
+    stores_ready.set_value(std::move(result));
+  });
+  roads.catalogue = catalogue.get();
+  return {};
+}
+
+Result<void> Server::Impl::open_stores() {
+  for (const auto& store : stores) store->open();
+  auto ready = stores_ready.get_future();
+  Tick next_line = tick_now() + recovery_line_every;
+  while (ready.wait_for(recovery_look_every) != std::future_status::ready) {
+    if (options.give_up && options.give_up()) return fail(Errc::io, "told to stop while stores were opening");
+    if (tick_now() < next_line) continue;
+    next_line += recovery_line_every;
+    std::uint64_t records = 0;
+    for (const auto& store : stores) records += store->records_read();
+    spdlog::info("stores are opening: {} records read so far", records);
+  }
+  return ready.get();
+}
+
+Result<void> Server::Impl::listen(std::shared_ptr<net::TlsContext> tls) {
+  const Config& config = options.config;
   net::ListenerSettings settings;
   settings.addresses = options.listen;
-  settings.tls = *std::move(tls);
+  settings.tls = std::move(tls);
   settings.require_tls = config.require_tls;
   settings.connections_max = config.connections_max ? config.connections_max : SIZE_MAX;
   settings.connections_hard_max =
@@ -132,10 +227,14 @@ Result<void> Server::Impl::prepare() {
   auto listening = net::Listener::open(*pool, std::move(settings), *this);
   if (!listening) return fail(listening.error());
   listener = *std::move(listening);
-  pool->start();
-  for (const auto& shard : shards) shard->reactor().post([&shard] { shard->start_pulse(); });
   listeners_plane->serves(true);
   return write_listen_file();
+}
+
+void Server::Impl::close_stores() {
+  if (std::exchange(closing_stores, true)) return;
+  stores_left = stores.size();
+  for (const auto& store : stores) store->close([this] { --stores_left; });
 }
 
 Result<void> Server::Impl::prepare_auth() {
@@ -215,10 +314,18 @@ Result<std::unique_ptr<Server>> Server::start(ServeOptions options) {
 }
 
 Server::~Server() {
-  // The pool closes streams on its way out; they still look at their shard.
   if (impl_->listener) impl_->listener->stop_accepting();
+  if (impl_->running) {
+    impl_->close_stores();
+    const Tick deadline = tick_now() + closing_longest;
+    while (!stores_closed() && tick_now() < deadline) std::this_thread::sleep_for(1ms);
+    if (!stores_closed()) spdlog::warn("{} stores did not close in time", impl_->stores_left.load());
+  }
+  // The pool closes streams on its way out; they still look at their shard and at stores.
   if (impl_->pool) impl_->pool->stop();
   impl_->listener.reset();
+  impl_->catalogue.reset();
+  impl_->stores.clear();
   impl_->shards.clear();
   impl_->pool.reset();
   if (impl_->folder) impl_->folder->remove_file("listen.json");
@@ -251,6 +358,10 @@ void Server::begin_shutdown() {
   impl_->listener->stop_accepting();
   for (const auto& shard : impl_->shards) shard->reactor().post([&shard] { shard->say_goodbye(); });
 }
+
+void Server::close_stores() { impl_->close_stores(); }
+
+bool Server::stores_closed() const { return impl_->closing_stores && impl_->stores_left == 0; }
 
 bool Server::drained() const {
   // Only AMQP has a goodbye to wait for; idle HTTP connections are simply closed.

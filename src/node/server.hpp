@@ -1,11 +1,14 @@
-// The running broker: listeners, shards and what they share.
+// The running broker: listeners, shards, stores and what they share.
 //
-// start() returns when every address is listened on. Shutdown has two steps, so that the caller can cut it
-// short: begin_shutdown() stops accepting and closes every connection with the right frames; drained()
-// tells when all are gone. The destructor ends what is left at once. Owned by the main thread.
+// start() returns when every store is open, what the configuration names is there, and every address is
+// listened on. Shutdown has steps, so that the caller can cut it short: begin_shutdown() stops accepting and
+// closes every connection with the right frames, drained() tells when all are gone; close_stores() then
+// closes the journals, stores_closed() tells when that is done. The destructor closes stores that nobody
+// closed, within a limit, and ends what is left at once. Owned by the main thread.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,11 +18,22 @@
 
 namespace omnibus::node {
 
+// How messages are kept; nothing of it is part of the configuration file.
+struct StorageOptions {
+  std::uint16_t stores = 0;  // for new entities; 0: one per shard. Those that are there are opened anyway
+  std::size_t commands_max = 4096;  // that wait for one store
+  std::size_t answers_max = 4096;   // that wait for one shard
+  std::uint64_t segment_bytes = 64u << 20;
+};
+
 struct ServeOptions {
   Config config;
   std::filesystem::path data = "omnibus-data";
   std::vector<std::string> listen;  // replaces the defaults and the configuration's
   bool ephemeral = false;
+  StorageOptions storage;
+  // Asked now and then while stores recover, which can take long; true ends the start with an error.
+  std::function<bool()> give_up;
 };
 
 inline constexpr const char* default_addresses[] = {"localhost:5672", "localhost:5671", "localhost:5300"};
@@ -39,6 +53,8 @@ class Server {
 
   void begin_shutdown();
   [[nodiscard]] bool drained() const;
+  void close_stores();
+  [[nodiscard]] bool stores_closed() const;
 
  private:
   struct Impl;

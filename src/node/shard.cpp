@@ -1,14 +1,17 @@
 #include "node/shard.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "node/amqp_stream.hpp"
+#include "node/store_host.hpp"
 
 namespace omnibus::node {
 
 using namespace std::chrono_literals;
 
-Shard::Shard(net::Reactor& reactor, const Policy& policy, std::uint64_t seed, admin::Health::Plane& plane)
+Shard::Shard(net::Reactor& reactor, ShardPlace place, const Policy& policy, std::uint64_t seed,
+             admin::Health::Plane& plane)
     : reactor_(reactor),
       policy_(policy),
       rules_(policy.rules),
@@ -16,7 +19,10 @@ Shard::Shard(net::Reactor& reactor, const Policy& policy, std::uint64_t seed, ad
       validator_({.auth_off = policy.sasl.auth_off}, rules_, *policy.issuers),
       random_(seed),
       plane_(plane),
-      pulse_(reactor) {}
+      pulse_(reactor),
+      place_(place),
+      answers_(reactor, place.answers_max,
+               [this](std::span<ConnectionAnswer> batch) { take_answers(batch); }) {}
 
 Shard::~Shard() = default;
 
@@ -35,8 +41,81 @@ void Shard::say_goodbye() {
   leaving_ = true;
   plane_.serves(false);
   // Closing may end a stream at once, which takes it out of the set.
-  const std::vector<AmqpStream*> streams(streams_.begin(), streams_.end());
-  for (AmqpStream* stream : streams) stream->close({Errc::connection_forced, "The broker is shutting down."});
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [number, stream] : streams_) numbers.push_back(number);
+  for (const std::uint32_t number : numbers)
+    if (const auto stream = streams_.find(number); stream != streams_.end())
+      stream->second->close({Errc::connection_forced, "The broker is shutting down."});
+}
+
+std::uint32_t Shard::new_number() {
+  std::uint32_t number = 0;
+  do {
+    last_serial_ = last_serial_ == serial_max ? 1 : last_serial_ + 1;
+    number = connection_number(place_.index, last_serial_);
+  } while (streams_.contains(number));
+  return number;
+}
+
+void Shard::change_directory(std::shared_ptr<const DirectoryChanges> changes) {
+  reactor_.post(while_alive(life_, [this, changes = std::move(changes)] { directory_.apply(*changes); }));
+}
+
+void Shard::take_answers(std::span<ConnectionAnswer> batch) {
+  const links::Now now = this->now();
+  for (ConnectionAnswer& one : batch) {
+    const auto stream = streams_.find(one.connection);
+    // Late for a connection that is gone: its locks run out, its sessions have been given back.
+    if (stream == streams_.end()) continue;
+    stream->second->deliver(one.answer, now);
+    if (answered_.empty() || answered_.back() != one.connection) answered_.push_back(one.connection);
+  }
+  // Once per connection and batch, so that its output goes out together. A stream may end by this.
+  std::ranges::sort(answered_);
+  answered_.erase(std::ranges::unique(answered_).begin(), answered_.end());
+  for (const std::uint32_t number : std::exchange(answered_, {}))
+    if (const auto stream = streams_.find(number); stream != streams_.end()) stream->second->delivered();
+}
+
+bool Shard::send(std::uint32_t connection, const links::Route& route, broker::Command& command) {
+  Jam* jam = nullptr;
+  if (const auto found = jams_.find(route.store); found != jams_.end()) jam = &found->second;
+  // Nobody overtakes a close that waits: the same session may be asked for again.
+  if (jam == nullptr || jam->closes.empty()) {
+    StoreCommand one{store::PartitionId{route.partition}, std::move(command)};
+    if (place_.roads->stores.at(route.store)->commands().try_push(std::move(one))) return true;
+    command = std::move(one.command);
+  }
+  if (jam == nullptr) jam = &jams_[route.store];
+  if (std::ranges::find(jam->connections, connection) == jam->connections.end())
+    jam->connections.push_back(connection);
+  wait_for_room(route.store, *jam);
+  return false;
+}
+
+void Shard::close_receiver(const links::Route& route, broker::ReceiverId receiver) {
+  Jam& jam = jams_[route.store];
+  jam.closes.push_back({store::PartitionId{route.partition}, broker::CloseReceiver{receiver}});
+  wait_for_room(route.store, jam);
+}
+
+void Shard::wait_for_room(std::uint16_t store, Jam& jam) {
+  if (std::exchange(jam.asked, true)) return;
+  place_.roads->stores.at(store)->commands().on_space(reactor_,
+                                                      while_alive(life_, [this, store] { room_at(store); }));
+}
+
+void Shard::room_at(std::uint16_t store) {
+  Jam& jam = jams_[store];
+  jam.asked = false;
+  auto& commands = place_.roads->stores.at(store)->commands();
+  while (!jam.closes.empty() && commands.try_push(std::move(jam.closes.front()))) jam.closes.pop_front();
+  if (!jam.closes.empty()) return wait_for_room(store, jam);
+  // Whoever finds it full again is put on the new list.
+  const auto waiting = std::exchange(jam.connections, {});
+  if (!jam.asked) jams_.erase(store);
+  for (const std::uint32_t number : waiting)
+    if (const auto stream = streams_.find(number); stream != streams_.end()) stream->second->on_room();
 }
 
 }  // namespace omnibus::node

@@ -1,12 +1,16 @@
-// What one core owns: its copy of the access rules, and its AMQP connections.
+// What one core owns: its copy of the access rules, its directory of entities, and its AMQP connections.
 //
-// Everything here is touched by the reactor's thread alone, but for the count of connections. The rules are
-// copies, so that judging a token never waits for another core.
+// Everything here is touched by the reactor's thread alone, but for what says otherwise. Rules and directory
+// are copies, so that judging a token or finding an entity never waits for another core. Stores that live
+// here are StoreHosts of their own.
 #pragma once
 
 #include <atomic>
+#include <deque>
+#include <map>
 #include <memory>
-#include <unordered_set>
+#include <unordered_map>
+#include <vector>
 
 #include "admin/health.hpp"
 #include "auth/access_rules.hpp"
@@ -15,8 +19,12 @@
 #include "auth/token_validator.hpp"
 #include "base/random.hpp"
 #include "links/client_connection.hpp"
+#include "net/mailbox.hpp"
 #include "net/reactor.hpp"
 #include "net/stream.hpp"
+#include "node/directory.hpp"
+#include "node/life.hpp"
+#include "node/roads.hpp"
 
 namespace omnibus::node {
 
@@ -30,9 +38,17 @@ struct Policy {
   std::shared_ptr<const auth::JwtIssuers> issuers;
 };
 
+// One of several, and what leads out of it.
+struct ShardPlace {
+  std::size_t index = 0;
+  const Roads* roads = nullptr;
+  std::size_t answers_max = 4096;  // that wait for this shard; more wait with their stores
+};
+
 class Shard {
  public:
-  Shard(net::Reactor& reactor, const Policy& policy, std::uint64_t seed, admin::Health::Plane& plane);
+  Shard(net::Reactor& reactor, ShardPlace place, const Policy& policy, std::uint64_t seed,
+        admin::Health::Plane& plane);
   ~Shard();
 
   void start_pulse();
@@ -42,11 +58,33 @@ class Shard {
   // AMQP connections, those on their way out included. Any thread.
   [[nodiscard]] std::size_t connections() const { return connections_.load(std::memory_order_relaxed); }
 
+  // What a shard knows of entities; changes come from any thread, in the order of the calls.
+  [[nodiscard]] const Directory& directory() const { return directory_; }
+  void change_directory(std::shared_ptr<const DirectoryChanges> changes);
+  // Where answers for connections of this shard go. Any thread.
+  [[nodiscard]] net::Mailbox<ConnectionAnswer>& answers() { return answers_; }
+
+  // For the port of a connection. False: the road is full, and on_room() of that connection will be called.
+  [[nodiscard]] bool send(std::uint32_t connection, const links::Route& route, broker::Command& command);
+  // For a connection that is gone: this waits here until there is room.
+  void close_receiver(const links::Route& route, broker::ReceiverId receiver);
+
   [[nodiscard]] net::Reactor& reactor() { return reactor_; }
   [[nodiscard]] links::Now now() const { return {reactor_.now(), wall_now()}; }
 
  private:
   friend class AmqpStream;
+  // The way to one store, as far as it is jammed.
+  struct Jam {
+    std::vector<std::uint32_t> connections;  // that wait for room
+    std::deque<StoreCommand> closes;
+    bool asked = false;  // to be told of room
+  };
+
+  [[nodiscard]] std::uint32_t new_number();
+  void take_answers(std::span<ConnectionAnswer> batch);
+  void wait_for_room(std::uint16_t store, Jam& jam);
+  void room_at(std::uint16_t store);
 
   net::Reactor& reactor_;
   const Policy& policy_;
@@ -56,7 +94,14 @@ class Shard {
   Random random_;
   admin::Health::Plane& plane_;
   net::Timer pulse_;
-  std::unordered_set<AmqpStream*> streams_;
+  const Life life_ = begin_life();
+  const ShardPlace place_;
+  Directory directory_;
+  net::Mailbox<ConnectionAnswer> answers_;
+  std::map<std::uint16_t, Jam> jams_;
+  std::vector<std::uint32_t> answered_;                     // of the batch in work
+  std::unordered_map<std::uint32_t, AmqpStream*> streams_;  // by connection number
+  std::uint32_t last_serial_ = 0;
   std::atomic<std::size_t> connections_{0};  // the size of streams_, for other threads
   bool leaving_ = false;
 };

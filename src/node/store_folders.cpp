@@ -11,6 +11,9 @@
 #include <system_error>
 #include <utility>
 
+#include "journal/epoch_file.hpp"
+#include "journal/recovery.hpp"
+
 namespace omnibus::node {
 
 namespace fs = std::filesystem;
@@ -37,6 +40,21 @@ Result<std::vector<StoreFolder>> list_stores(const fs::path& data) {
   if (trouble) return fail(Errc::io, "cannot read '{}': {}", data.string(), trouble.message());
   std::ranges::sort(result, {}, &StoreFolder::number);
   return result;
+}
+
+Result<std::uint64_t> store_identity(journal::Folder& folder) {
+  const auto names = folder.list();
+  if (!names) return fail(names.error());
+  // Opening an epoch file would make one.
+  std::unique_ptr<journal::EpochFile> epoch;
+  if (std::ranges::find(*names, journal::epoch_name) != names->end()) {
+    auto opened = journal::EpochFile::open(folder);
+    if (!opened) return fail(opened.error());
+    epoch = *std::move(opened);
+  }
+  const auto contents = journal::look_at_store(folder, epoch.get());
+  if (!contents) return fail(contents.error());
+  return contents->store;
 }
 
 Result<ReadLock> ReadLock::take(const fs::path& folder) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "journal/disk.hpp"
 
 namespace omnibus::node {
 
@@ -21,6 +22,9 @@ struct StoreFolder {
 // Those that are there, by number. Names that only look like one ("store-01", "store-x") are passed over.
 // `io` when the folder cannot be read or holds a number past stores_max.
 [[nodiscard]] Result<std::vector<StoreFolder>> list_stores(const std::filesystem::path& data);
+
+// The identity of the store in a folder; 0: there is none yet. Reads the heads of its segments.
+[[nodiscard]] Result<std::uint64_t> store_identity(journal::Folder& folder);
 
 // Keeps a broker out of a folder while it is only looked at. Writes nothing: a folder without a lock file
 // has no broker. `server_busy` when one has it.

@@ -1,0 +1,78 @@
+// All entities of the process: which there are, where they live, and who is told.
+//
+// A store knows its own partitions; the catalogue knows them all, gives every shard its directory, and
+// chooses the store of a new entity: by its name, so that the choice does not depend on the order. Lives on
+// the first shard; stores report to it by posts, so any thread may call what is public.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "broker/queue_settings.hpp"
+#include "net/reactor.hpp"
+#include "node/directory.hpp"
+#include "node/life.hpp"
+#include "node/roads.hpp"
+
+namespace omnibus::node {
+
+class Catalogue {
+ public:
+  // `ready` is called once, on the first shard: when every store is open, what `wanted` names is there, and
+  // all shards have been told; or with what makes that impossible.
+  using Ready = std::move_only_function<void(Result<void>)>;
+  Catalogue(const Roads& roads, net::Reactor& reactor, std::vector<broker::QueueSettings> wanted,
+            Ready ready);
+
+  // Reports of stores. A store that opens again may have other partitions than before; one that is given up
+  // will not.
+  void store_opened(std::uint16_t store, std::vector<store::PartitionInfo> partitions);
+  void store_given_up(std::uint16_t store, std::string why);
+  void partition_gone(std::uint16_t store, store::PartitionId id);
+
+  // Makes an entity that is not there. `done` comes on the first shard; `entity_already_exists` when it is.
+  using Done = std::move_only_function<void(Result<void>)>;
+  void create(broker::QueueSettings settings, Done done);
+
+ private:
+  struct Entity {
+    std::uint16_t store = 0;
+    store::PartitionInfo info;
+  };
+
+  void take_partitions(std::uint16_t store, std::vector<store::PartitionInfo> partitions);
+  void create_now(broker::QueueSettings settings, Done done);
+  void make_wanted();
+  void made_one();
+  void end(Result<void> result);
+  [[nodiscard]] bool add(std::uint16_t store, store::PartitionInfo info, DirectoryChanges& changes);
+  void tell_shards(DirectoryChanges changes);
+  void post(net::Task task);
+
+  const Roads& roads_;
+  net::Reactor& reactor_;
+  const Life life_ = begin_life();
+  std::map<std::string, Entity> entities_;  // by lower-cased name
+  std::vector<std::uint16_t> stores_;       // all there are
+  std::vector<bool> open_;                  // by number: was open once
+  std::vector<broker::QueueSettings> wanted_;
+  std::set<std::string> being_made_;
+  std::size_t missing_ = 0;
+  bool begun_ = false;
+  Ready ready_;
+};
+
+// Which of `count` stores a new entity goes to. The same in every version: FNV-1a of the lower-cased name.
+[[nodiscard]] std::size_t choose_store(std::string_view name, std::size_t count);
+
+// What differs, in the words of the configuration file: "LockDuration, MaxDeliveryCount"; empty: nothing.
+[[nodiscard]] std::string difference(const broker::QueueSettings& a, const broker::QueueSettings& b);
+
+}  // namespace omnibus::node

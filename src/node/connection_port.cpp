@@ -1,0 +1,27 @@
+#include "node/connection_port.hpp"
+
+#include "node/shard.hpp"
+
+namespace omnibus::node {
+
+ConnectionPort::~ConnectionPort() {
+  for (const auto& [receiver, route] : receivers_)
+    shard_.close_receiver(route, static_cast<broker::ReceiverId>(receiver));
+}
+
+std::shared_ptr<const links::EntityFacts> ConnectionPort::find(std::string_view name) {
+  return shard_.directory().find(name);
+}
+
+bool ConnectionPort::send(const links::Route& route, broker::Command& command) {
+  const auto* attach = std::get_if<broker::AttachReceiver>(&command);
+  const auto* close = std::get_if<broker::CloseReceiver>(&command);
+  const auto opens = attach ? attach->receiver : broker::ReceiverId::none;
+  const auto closes = close ? close->receiver : broker::ReceiverId::none;
+  if (!shard_.send(connection_, route, command)) return false;
+  if (attach) receivers_.emplace(static_cast<std::uint64_t>(opens), route);
+  if (close) receivers_.erase(static_cast<std::uint64_t>(closes));
+  return true;
+}
+
+}  // namespace omnibus::node

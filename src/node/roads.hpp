@@ -1,0 +1,68 @@
+// The ways between connections and stores, and the numbers by which an answer finds its asker.
+//
+// A connection's number has its shard in the upper bits, so that a store needs no table to send an answer
+// home. It is the upper half of every request and receiver id; with the highest bit set it is a store that
+// asks: one that forwards a message.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "broker/answer.hpp"
+#include "broker/commands.hpp"
+#include "store/partition.hpp"
+
+namespace omnibus::node {
+
+class Catalogue;
+class Shard;
+class StoreHost;
+
+inline constexpr std::size_t shards_max = 256;
+inline constexpr unsigned serial_bits = 23;
+inline constexpr std::uint32_t serial_max = (1u << serial_bits) - 1;
+static_assert(shards_max << serial_bits <= 1u << 31);
+
+// `serial` is 1..serial_max, so that no number is 0.
+[[nodiscard]] constexpr std::uint32_t connection_number(std::size_t shard, std::uint32_t serial) {
+  return static_cast<std::uint32_t>(shard) << serial_bits | serial;
+}
+[[nodiscard]] constexpr std::size_t shard_of(std::uint32_t connection) { return connection >> serial_bits; }
+
+inline constexpr std::uint32_t store_asks = 0x8000'0000;
+
+// Whose answer this is: the upper half of its request or receiver. Nothing for an effect that is no answer.
+[[nodiscard]] inline std::optional<std::uint32_t> asker_of(const broker::Effect& effect) {
+  return std::visit(
+      [](const auto& one) -> std::optional<std::uint32_t> {
+        if constexpr (requires { one.request; })
+          return store::connection_of(one.request);
+        else if constexpr (requires { one.receiver; })
+          return store::connection_of(one.receiver);
+        else
+          return std::nullopt;
+      },
+      effect);
+}
+
+// To a store, from any shard.
+struct StoreCommand {
+  store::PartitionId partition = store::PartitionId::none;
+  broker::Command command;
+};
+// To a shard, from any store.
+struct ConnectionAnswer {
+  std::uint32_t connection = 0;
+  broker::Answer answer;
+};
+
+// All ends of roads; made before the shards run and not changed after.
+struct Roads {
+  std::vector<Shard*> shards{};
+  std::vector<StoreHost*> stores{};  // by number; null where there is none
+  Catalogue* catalogue = nullptr;
+};
+
+}  // namespace omnibus::node

@@ -1,0 +1,351 @@
+#include "node/store_host.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/check.hpp"
+#include "journal/file_journal.hpp"
+#include "journal/memory_journal.hpp"
+#include "node/catalogue.hpp"
+#include "node/shard.hpp"
+
+namespace omnibus::node {
+namespace {
+
+using namespace std::chrono_literals;
+using store::StoreState;
+
+// The wall clock can jump ahead of a timer that counts; so late is it noticed.
+constexpr auto timer_longest = 10s;
+// A store that fails at the start is tried again for so long.
+constexpr auto start_patience = 5s;
+// A target that cannot take a forwarded message now is asked again after this.
+constexpr auto forward_retry = 1s;
+
+std::uint64_t entropy() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+store::StoreSettings store_settings() {
+  store::StoreSettings settings;
+  settings.seed = entropy();
+  return settings;
+}
+
+}  // namespace
+
+StoreHost::StoreHost(StoreHostSettings settings, const Roads& roads, Shard& home, admin::Health::Plane& plane)
+    : settings_(std::move(settings)),
+      roads_(roads),
+      home_(home),
+      reactor_(home.reactor()),
+      plane_(plane),
+      random_(entropy()),
+      commands_(reactor_, settings_.commands_max, [this](std::span<StoreCommand> batch) { apply(batch); }),
+      answers_(roads.shards.size()),
+      timer_(reactor_),
+      give_up_(reactor_),
+      retry_(reactor_) {
+  if (settings_.folder) {
+    writing_ = std::make_unique<journal::IoThread>();
+    reading_ = std::make_unique<journal::IoThread>();
+    background_ = std::make_unique<journal::IoThread>();
+  }
+  store::StoreOwner& owner_of_store = *this;
+  store_ = std::make_unique<store::Store>(
+      store_settings(), owner_of_store, [this](journal::JournalOwner& owner) { return make_journal(owner); });
+}
+
+StoreHost::~StoreHost() = default;
+
+std::unique_ptr<journal::Journal> StoreHost::make_journal(journal::JournalOwner& owner) {
+  const auto post = [&reactor = reactor_](journal::Task task) { reactor.post(std::move(task)); };
+  if (!settings_.folder) return std::make_unique<journal::MemoryJournal>(post, owner);
+  journal::FileJournalSettings settings;
+  settings.store = settings_.identity;
+  while (settings.store == 0) settings.store = entropy();
+  settings.segment_bytes = settings_.segment_bytes;
+  return std::make_unique<journal::FileJournal>(
+      settings_.folder, settings,
+      journal::Runners{post, writing_->runner(), reading_->runner(), background_->runner()}, owner);
+}
+
+void StoreHost::post(net::Task task) { reactor_.post(while_alive(life_, std::move(task))); }
+
+// The life of a store
+
+void StoreHost::open() {
+  post([this] {
+    opening_since_ = reactor_.now();
+    store_->open();
+    arm(store_->next_deadline());
+  });
+}
+
+void StoreHost::close(std::move_only_function<void()> done) {
+  post([this, done = std::move(done)]() mutable {
+    if (state_ == StoreState::closed) return done();
+    store_->close(wall_now(), std::move(done));
+    arm(store_->next_deadline());
+  });
+}
+
+void StoreHost::create(broker::QueueSettings settings, Created done) {
+  post([this, settings = std::move(settings), done = std::move(done)]() mutable {
+    const Instant now = wall_now();
+    const std::string name = settings.name;
+    store_->create_partition(now, store::PartitionId::none, name, settings,
+                             // The store is not asked from inside its own callback.
+                             [this, done = std::move(done)](Result<store::PartitionId> id) mutable {
+                               post([this, done = std::move(done), id = std::move(id)]() mutable {
+                                 if (!id) return done(fail(id.error()));
+                                 auto info = store_->find(*id);
+                                 if (!info)
+                                   return done(fail(Errc::internal_error, "it went as soon as it came"));
+                                 done(*std::move(info));
+                               });
+                             });
+    end_turn(now);
+  });
+}
+
+void StoreHost::on_state(StoreState state, const std::string& why) {
+  state_ = state;
+  tell_health();
+  if (state == StoreState::open) {
+    post([this] { opened(); });
+  } else if (state == StoreState::opening) {
+    opening_since_ = reactor_.now();
+  } else if (state == StoreState::failed) {
+    // Its queues are made anew and ask again for what they forward.
+    forwards_.clear();
+    forwards_under_way_.clear();
+    forwards_later_.clear();
+    post([this, why] { failed(why); });
+  }
+}
+
+void StoreHost::opened() {
+  if (state_ != StoreState::open) return;
+  auto partitions = store_->partitions();
+  std::uint64_t messages = 0;
+  for (const auto& partition : partitions)
+    if (const auto counts = store_->counts(partition.id))
+      messages += counts->active + counts->deferred + counts->scheduled + counts->dead_letter +
+                  counts->transfer_dead_letter;
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(reactor_.now() - opening_since_);
+  spdlog::info("store={} {}: {} records read, {} entities, {} messages, {} ms", settings_.number,
+               was_open_ ? "open again" : "open", records_read(), partitions.size(), messages, took.count());
+  was_open_ = true;
+  roads_.catalogue->store_opened(settings_.number, std::move(partitions));
+}
+
+void StoreHost::failed(const std::string& why) {
+  if (state_ == StoreState::failed) spdlog::error("store={} failed: {}", settings_.number, why);
+  arm(store_->next_deadline());
+  if (!was_open_ && !give_up_.armed())
+    give_up_.arm(reactor_.now() + start_patience, [this, why] {
+      if (was_open_) return;
+      // A long recovery that has begun may still end well.
+      if (state_ == StoreState::failed)
+        roads_.catalogue->store_given_up(settings_.number, why);
+      else
+        failed(why);
+    });
+}
+
+void StoreHost::tell_health() {
+  switch (state_) {
+    case StoreState::open:
+      return full_ ? plane_.fails("full") : plane_.serves(true);
+    case StoreState::opening:
+      return plane_.fails("recovering");
+    case StoreState::failed:
+      return plane_.fails("failed");
+    case StoreState::closing:
+    case StoreState::closed:
+      return plane_.fails("closed");
+  }
+}
+
+void StoreHost::on_partition_gone(store::PartitionId id, const std::string& name) {
+  spdlog::info("store={} entity '{}' is gone", settings_.number, name);
+  roads_.catalogue->partition_gone(settings_.number, id);
+}
+
+void StoreHost::on_progress(const store::Progress& progress) {
+  records_.store(progress.records, std::memory_order_relaxed);
+}
+
+void StoreHost::on_damage(const journal::Damage& damage) {
+  spdlog::error("store={} damage at {}: {} bytes: {}", settings_.number, journal::to_string(damage.from),
+                damage.bytes, damage.what);
+}
+
+void StoreHost::on_space(bool enough) {
+  if (full_ != enough) return;
+  full_ = !enough;
+  tell_health();
+  if (full_)
+    spdlog::error("store={} the disk is full: no new messages until there is space", settings_.number);
+  else
+    spdlog::info("store={} there is space again", settings_.number);
+}
+
+void StoreHost::on_checkpoint(const Result<journal::Position>& covers) {
+  if (covers)
+    spdlog::debug("store={} checkpoint up to {}", settings_.number, journal::to_string(*covers));
+  else
+    spdlog::warn("store={} checkpoint failed, the last one stays: {}", settings_.number,
+                 covers.error().detail);
+}
+
+// Turns and time
+
+void StoreHost::apply(std::span<StoreCommand> batch) {
+  const Instant now = wall_now();
+  for (StoreCommand& one : batch) store_->apply(now, one.partition, std::move(one.command));
+  end_turn(now);
+}
+
+void StoreHost::end_turn(Instant now) {
+  store_->end_turn(now);
+  arm(store_->next_deadline());
+}
+
+void StoreHost::on_deadline(Instant due) { arm(due); }
+
+// Only ever to an earlier time: the store tells what is earlier than what it told before, and a wake that
+// finds nothing to do costs less than one that comes late.
+void StoreHost::arm(Instant due) {
+  if (due >= armed_for_) return;
+  armed_for_ = due;
+  const Instant now = wall_now();
+  const auto wait = due <= now ? 0ms : std::min<std::chrono::milliseconds>(due - now, timer_longest);
+  timer_.arm(reactor_.now() + wait, [this] { wake(); });
+}
+
+void StoreHost::wake() {
+  const Instant now = wall_now();
+  armed_for_ = broker::never;
+  store_->wake(now);
+  end_turn(now);
+}
+
+// Answers
+
+void StoreHost::on_answer(broker::Answer&& answer) {
+  const auto asker = asker_of(answer.effect);
+  check(asker.has_value(), "only answers come this way");
+  if (*asker == 0) return;  // nobody waits for it
+  if ((*asker & store_asks) != 0) {
+    std::uint64_t request = 0;
+    std::optional<Error> error;
+    if (auto* refused = std::get_if<broker::Refused>(&answer.effect)) {
+      request = static_cast<std::uint64_t>(refused->request);
+      error = std::move(refused->error);
+    } else {
+      const auto* accepted = std::get_if<broker::Accepted>(&answer.effect);
+      check(accepted != nullptr, "a forwarded message is accepted or refused");
+      request = static_cast<std::uint64_t>(accepted->request);
+    }
+    // At most as many as are under way, which each queue bounds.
+    StoreHost& source = *roads_.stores.at(*asker & ~store_asks);
+    source.post([&source, serial = static_cast<std::uint32_t>(request), error = std::move(error)]() mutable {
+      source.forward_answered(serial, std::move(error));
+    });
+    return;
+  }
+  const std::size_t shard = shard_of(*asker);
+  AnswerRoad& road = answers_.at(shard);
+  ConnectionAnswer one{*asker, std::move(answer)};
+  if (road.waiting.empty() && roads_.shards.at(shard)->answers().try_push(std::move(one))) return;
+  road.waiting.push_back(std::move(one));
+  send_answers(shard);
+}
+
+void StoreHost::send_answers(std::size_t shard) {
+  AnswerRoad& road = answers_.at(shard);
+  auto& mailbox = roads_.shards.at(shard)->answers();
+  while (!road.waiting.empty() && mailbox.try_push(std::move(road.waiting.front()))) road.waiting.pop_front();
+  if (road.waiting.empty() || road.asked) return;
+  road.asked = true;
+  mailbox.on_space(reactor_, while_alive(life_, [this, shard] {
+                     answers_.at(shard).asked = false;
+                     send_answers(shard);
+                   }));
+}
+
+// Forwarding
+
+Result<std::optional<store::PartitionId>> StoreHost::on_forward(store::ForwardRequest& request) {
+  const auto target = home_.directory().find(request.target);
+  if (!target) return fail(Errc::not_found, "The forwarding target '{}' is gone.", request.target);
+  if (target->route.store == settings_.number)
+    return std::optional{store::PartitionId{target->route.partition}};
+  forwards_.push_back(std::move(request));
+  if (!std::exchange(forwards_posted_, true)) post([this] { send_forwards(); });
+  return std::optional<store::PartitionId>{};
+}
+
+void StoreHost::send_forwards() {
+  forwards_posted_ = false;
+  const std::size_t before = forwards_.size();
+  while (!forwards_.empty() && send_forward(forwards_.front())) forwards_.pop_front();
+  if (before != 0) end_turn(wall_now());
+}
+
+// False: the road is full; the request waits and send_forwards() comes again.
+bool StoreHost::send_forward(store::ForwardRequest& request) {
+  const auto target = home_.directory().find(request.target);
+  if (!target) {
+    store_->forwarded(
+        wall_now(), request.from, request.sequence,
+        Error{Errc::not_found, fmt::format("The forwarding target '{}' is gone.", request.target)});
+    return true;
+  }
+  do ++last_forward_;
+  while (last_forward_ == 0 || forwards_under_way_.contains(last_forward_));
+  const auto id =
+      static_cast<broker::RequestId>(std::uint64_t{store_asks | settings_.number} << 32 | last_forward_);
+  auto command = store::forward_command(request, id, random_);
+  if (!command) {
+    store_->forwarded(wall_now(), request.from, request.sequence, command.error());
+    return true;
+  }
+  auto& road = roads_.stores.at(target->route.store)->commands();
+  if (!road.try_push({store::PartitionId{target->route.partition}, std::move(*command)})) {
+    if (!std::exchange(forwards_posted_, true))
+      road.on_space(reactor_, while_alive(life_, [this] { send_forwards(); }));
+    return false;
+  }
+  forwards_under_way_.emplace(last_forward_, std::move(request));
+  return true;
+}
+
+void StoreHost::forward_answered(std::uint32_t serial, std::optional<Error> error) {
+  const auto found = forwards_under_way_.find(serial);
+  if (found == forwards_under_way_.end()) return;  // of before a failure; asked again since
+  store::ForwardRequest request = std::move(found->second);
+  forwards_under_way_.erase(found);
+  // A store that recovers, or one that failed while it wrote, says nothing about the message: a dead letter
+  // would be wrong. It may come twice by this, never not at all.
+  if (error && (error->code == Errc::server_busy || error->code == Errc::internal_error)) {
+    forwards_later_.push_back(std::move(request));
+    if (!retry_.armed())
+      retry_.arm(reactor_.now() + forward_retry, [this] {
+        for (auto& one : std::exchange(forwards_later_, {})) forwards_.push_back(std::move(one));
+        if (!std::exchange(forwards_posted_, true)) send_forwards();
+      });
+    return;
+  }
+  const Instant now = wall_now();
+  store_->forwarded(now, request.from, request.sequence, std::move(error));
+  end_turn(now);
+}
+
+}  // namespace omnibus::node

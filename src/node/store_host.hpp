@@ -1,0 +1,123 @@
+// One store in the process: its journal's threads, the road to it, and the ways its answers take.
+//
+// Lives on one shard. Commands come by a bounded mailbox from any shard, a batch per turn; answers go to the
+// shards of their connections. Credit and outstanding requests bound how many answers there are, so the way
+// back never drops one: what finds a shard's mailbox full waits here. A message that a queue forwards to
+// another store is asked for there like any other, and asked again while that store recovers.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "admin/health.hpp"
+#include "base/random.hpp"
+#include "journal/disk.hpp"
+#include "journal/io_thread.hpp"
+#include "net/mailbox.hpp"
+#include "net/reactor.hpp"
+#include "node/life.hpp"
+#include "node/roads.hpp"
+#include "store/store.hpp"
+
+namespace omnibus::node {
+
+struct StoreHostSettings {
+  std::uint16_t number = 0;
+  std::shared_ptr<journal::Folder> folder{};  // null: in memory
+  std::uint64_t identity = 0;                 // of the store in it; 0: there is none yet
+  std::string shown{};                        // what the log calls its place
+  std::size_t commands_max = 4096;
+  std::uint64_t segment_bytes = 64u << 20;
+};
+
+class StoreHost final : private store::StoreOwner {
+ public:
+  // Made before its shard runs and after the roads know all shards, destroyed after all shards have ended; an
+  // open store is then as after a crash.
+  StoreHost(StoreHostSettings settings, const Roads& roads, Shard& home, admin::Health::Plane& plane);
+  ~StoreHost() override;
+
+  // All of these may be called on any thread.
+  void open();
+  // `done` comes on the store's shard; what was asked before has been answered then.
+  void close(std::move_only_function<void()> done);
+  // `done` comes on the store's shard, with the new partition as the catalogue knows it.
+  using Created = std::move_only_function<void(Result<store::PartitionInfo>)>;
+  void create(broker::QueueSettings settings, Created done);
+  [[nodiscard]] net::Mailbox<StoreCommand>& commands() { return commands_; }
+  [[nodiscard]] std::uint16_t number() const { return settings_.number; }
+  [[nodiscard]] const std::string& shown() const { return settings_.shown; }
+  [[nodiscard]] std::uint64_t records_read() const { return records_.load(std::memory_order_relaxed); }
+
+ private:
+  struct AnswerRoad {
+    std::deque<ConnectionAnswer> waiting;
+    bool asked = false;  // to be told of room
+  };
+
+  Instant now() override { return wall_now(); }
+  void on_answer(broker::Answer&& answer) override;
+  void on_state(store::StoreState state, const std::string& why) override;
+  void on_deadline(Instant due) override;
+  Result<std::optional<store::PartitionId>> on_forward(store::ForwardRequest& request) override;
+  void on_partition_gone(store::PartitionId id, const std::string& name) override;
+  void on_progress(const store::Progress& progress) override;
+  void on_damage(const journal::Damage& damage) override;
+  void on_space(bool enough) override;
+  void on_checkpoint(const Result<journal::Position>& covers) override;
+
+  std::unique_ptr<journal::Journal> make_journal(journal::JournalOwner& owner);
+  void apply(std::span<StoreCommand> batch);
+  void end_turn(Instant now);
+  void arm(Instant due);
+  void wake();
+  void opened();
+  void failed(const std::string& why);
+  void tell_health();
+  void send_answers(std::size_t shard);
+  void post(net::Task task);
+
+  void send_forwards();
+  [[nodiscard]] bool send_forward(store::ForwardRequest& request);
+  void forward_answered(std::uint32_t serial, std::optional<Error> error);
+
+  const StoreHostSettings settings_;
+  const Roads& roads_;
+  Shard& home_;
+  net::Reactor& reactor_;
+  admin::Health::Plane& plane_;
+  const Life life_ = begin_life();
+  Random random_;
+
+  net::Mailbox<StoreCommand> commands_;
+  std::vector<AnswerRoad> answers_;  // by shard
+  net::Timer timer_;
+  net::Timer give_up_;
+  Instant armed_for_ = broker::never;
+
+  store::StoreState state_ = store::StoreState::closed;
+  bool full_ = false;
+  bool was_open_ = false;
+  Tick opening_since_{};
+  std::atomic<std::uint64_t> records_{0};
+
+  std::deque<store::ForwardRequest> forwards_;  // not sent yet
+  std::unordered_map<std::uint32_t, store::ForwardRequest> forwards_under_way_;
+  std::vector<store::ForwardRequest> forwards_later_;
+  std::uint32_t last_forward_ = 0;
+  bool forwards_posted_ = false;
+  net::Timer retry_;
+
+  // The journal hands tasks to the threads, so they go after the store, which holds the journal.
+  std::unique_ptr<journal::IoThread> writing_;
+  std::unique_ptr<journal::IoThread> reading_;
+  std::unique_ptr<journal::IoThread> background_;
+  std::unique_ptr<store::Store> store_;
+};
+
+}  // namespace omnibus::node
