@@ -6,6 +6,8 @@ import socket
 import subprocess
 import time
 
+from . import scenarios
+
 READY_SECONDS = 15
 STOP_SECONDS = 15
 
@@ -18,6 +20,7 @@ def settings(profile, material):
     """The broker's Config.json for a profile. Every guess about its keys is in this function."""
     omnibus = {
         "main": {},
+        "queues": {},
         "restart": {},
         "shutdown": {},
         "strict": {"TokenSeconds": 2},
@@ -31,9 +34,10 @@ def settings(profile, material):
             "Tls": {"ClientCaFile": str(material.client_ca)},
             "ClientCertificates": [{"Name": material.client_subject, "Rights": ["Send", "Listen"]}]},
     }[profile]
+    queues = scenarios.config_queues() if profile == "queues" else []
     return {
         "UserConfig": {
-            "Namespaces": [{"Name": "sbemulatorns", "Queues": [], "Topics": [], "AuthorizationRules": [
+            "Namespaces": [{"Name": "sbemulatorns", "Queues": queues, "Topics": [], "AuthorizationRules": [
                 {"KeyName": "SendOnly", "PrimaryKey": "send-only-key", "SecondaryKey": "send-only-key-2",
                  "Rights": ["Send"]},
                 {"KeyName": "ListenOnly", "PrimaryKey": "listen-only-key", "SecondaryKey": "listen-only-key-2",

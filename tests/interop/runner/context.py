@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 
+from . import scenarios as plan
 from . import tokens
 
 TRUSTSTORE_PASSWORD = "changeit"
@@ -29,9 +30,14 @@ class Material:
         self.untrusted_ca = tokens.client_certificate(other, "stranger")[0]
 
 
-def write(path, brokers, material, trusted, scenarios):
+def write(path, client, brokers, material, trusted, scenarios):
+    mine = [s for s in scenarios if plan.profile(s) == "queues"]
     context = {
         "scenarios": scenarios,
+        "queues": {s: plan.queue_of(client, s) for s in mine},
+        "destinations": {s: plan.destination_of(client, s) for s in mine if plan.forwards(s)},
+        "together": mine if client in plan.PATIENT else [],
+        "lock_seconds": plan.LOCK_SECONDS,
         "queue": QUEUE, "topic": TOPIC, "subscription": SUBSCRIPTION,
         "rule": tokens.RULE, "key": tokens.KEY,
         "brokers": {name: _broker(broker) for name, broker in brokers.items()},

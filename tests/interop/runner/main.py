@@ -86,7 +86,7 @@ class Run:
 
         path = self.folder / f"context-{name}.json"
         trusted = context.trust(self.folder, needed)
-        context.write(path, needed, self.material, trusted, runnable)
+        context.write(path, name, needed, self.material, trusted, runnable)
         # Node takes further CAs from the environment only.
         environment = {**environment, "NODE_EXTRA_CA_CERTS": str(trusted[0])}
         log = self.logs / f"{name}.log"
@@ -143,7 +143,7 @@ def main(argv):
     parser.add_argument("--scenario", default="", help="run only scenarios whose name contains this text")
     parser.add_argument("--list", action="store_true", help="print clients and scenarios, run nothing")
     parser.add_argument("--prepare", action="store_true", help="install and build the clients, run nothing")
-    parser.add_argument("--seconds", type=float, default=120, help="time limit of one client (120)")
+    parser.add_argument("--seconds", type=float, default=300, help="time limit of one client (300)")
     parser.add_argument("-v", "--verbose", action="store_true", help="details of passed scenarios too")
     arguments = parser.parse_args(argv)
 

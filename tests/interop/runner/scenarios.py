@@ -24,18 +24,42 @@ CBS = [
     "cbs/id-string", "cbs/id-ulong", "cbs/id-uuid", "cbs/two-pairs", "cbs/expiry-detaches-one-link",
 ]
 
+# What a Service Bus SDK does with a queue, through its public interface alone. No stable SDK has an
+# interface for deleting messages in batches; the raw client covers it (wire/batch-delete).
+QUEUES = [
+    "queue/send-receive-complete", "queue/batch", "queue/receive-and-delete", "queue/abandon",
+    "queue/abandon-properties", "queue/defer", "queue/dead-letter", "queue/dead-letter-properties",
+    "queue/schedule", "queue/cancel-scheduled", "queue/schedule-by-annotation", "queue/peek", "queue/renew-lock",
+    "queue/lock-lost", "queue/max-delivery", "queue/ttl-dead-letter", "queue/duplicates", "queue/large-message",
+    "queue/too-large", "queue/properties-round-trip", "queue/body-kinds", "queue/empty-receive", "queue/forward",
+    "queue/forward-dead-letters",
+]
+SESSIONS = [
+    "session/accept-named", "session/accept-next", "session/accept-next-time-out", "session/order", "session/state",
+    "session/renew", "session/locked-by-another", "session/deferral", "session/dead-letter",
+    "session/missing-id-refused",
+]
+# Its settlement calls take no properties.
+PYTHON_QUEUES = [s for s in QUEUES if s not in ("queue/abandon-properties", "queue/dead-letter-properties")]
+
+# What a plain AMQP client does with a queue: links, credit, outcomes, nothing of Microsoft's.
+PLAIN_QUEUES = [
+    "plain-queue/send-receive", "plain-queue/pre-settled", "plain-queue/accept", "plain-queue/release",
+    "plain-queue/modify", "plain-queue/reject", "plain-queue/credit", "plain-queue/drain", "plain-queue/dlq-address",
+]
+
 CLIENTS = {
-    "js": SDK,
-    "python": SDK + ["connect-websocket/ws"],
-    "python-7.14": SDK + ["connect-websocket/ws"],
-    "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"],
+    "js": SDK + QUEUES + SESSIONS,
+    "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS,
+    "python-7.14": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS,
+    "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"] + QUEUES + SESSIONS,
     # The Java SDK takes a refused certificate for a passing trouble and reports only its own time-out.
-    "java": [s for s in SDK if s != "connect-tls/untrusted"],
+    "java": [s for s in SDK if s != "connect-tls/untrusted"] + QUEUES + SESSIONS,
     "rhea": PLAIN + CBS + ["plain/tls", "plain/websocket", "no-sasl/attach-refused", "no-sasl/cbs",
-                           "external/client-certificate", "idle/keep-alive", "reconnect/restart"],
+                           "external/client-certificate", "idle/keep-alive", "reconnect/restart"] + PLAIN_QUEUES,
     "proton-python": PLAIN + CBS + ["plain/tls", "external/client-certificate", "idle/keep-alive",
-                                    "reconnect/restart"],
-    "proton-cpp": PLAIN + ["plain/tls", "idle/keep-alive", "reconnect/restart"],
+                                    "reconnect/restart"] + PLAIN_QUEUES,
+    "proton-cpp": PLAIN + ["plain/tls", "idle/keep-alive", "reconnect/restart"] + PLAIN_QUEUES,
     "raw": [
         "header/sasl", "header/no-sasl", "header/tls-upgrade", "header/tls-inside-tls", "header/other-version",
         "header/other-protocol", "header/require-tls-sasl", "header/require-tls-plain",
@@ -54,6 +78,15 @@ CLIENTS = {
         "limit/connections",
         "idle/keep-alive", "idle/silent-client-dropped", "token/none-is-dropped",
         "shutdown/forced",
+        "wire/attach-sender", "wire/send-accepted", "wire/send-rejected", "wire/unknown-format", "wire/batch",
+        "wire/aborted-transfer", "wire/delivery", "wire/fragmented-delivery", "wire/sections-added",
+        "wire/bytes-preserved", "wire/lock-token", "wire/receive-and-delete", "wire/settle-modes-echoed",
+        "wire/outcome-echoed", "wire/settled-twice", "wire/disposition-range", "wire/drain", "wire/credit-lowered",
+        "wire/echo-flow", "wire/dlq-not-writable", "wire/session-needs-filter", "wire/filter-needs-session",
+        "wire/management-envelope", "wire/management-errors", "wire/peek", "wire/schedule", "wire/by-sequence-number",
+        "wire/renew-lock", "wire/update-disposition", "wire/batch-delete", "wire/session-filter-plain",
+        "wire/session-filter-described", "wire/session-state", "wire/session-waits", "wire/session-time-out",
+        "wire/no-attach-after-detach", "wire/session-freed-by-detach", "wire/message-sessions",
     ],
 }
 
@@ -69,7 +102,71 @@ PROFILE = {
     "header/require-tls-plain": "tls",
     "sasl/external-offered": "certificates",
     "idle/silent-client-dropped": "idle",
+    "queue": "queues",
+    "session": "queues",
+    "plain-queue": "queues",
+    "wire": "queues",
 }
+
+# Scenarios with queues get their own: QUEUE_OF gives its name, SHAPES its settings where the defaults of
+# Config.json (lock 1 minute, 3 deliveries, an hour to live) will not do.
+# The SDKs mostly wait, and their scenarios with queues disturb nobody: these clients run several at a time.
+PATIENT = ["js", "python", "python-7.14", "go", "java"]
+LOCK_SECONDS = 5  # the shortest there is
+SHAPES = {
+    "queue/abandon": {"MaxDeliveryCount": 10},
+    "queue/renew-lock": {"LockDuration": f"PT{LOCK_SECONDS}S"},
+    "queue/lock-lost": {"LockDuration": f"PT{LOCK_SECONDS}S"},
+    "queue/max-delivery": {"MaxDeliveryCount": 2},
+    "queue/ttl-dead-letter": {"DefaultMessageTimeToLive": "PT1S", "DeadLetteringOnMessageExpiration": True},
+    "queue/duplicates": {"RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT1M"},
+    "queue/forward": {"ForwardTo": "{to}"},
+    "queue/forward-dead-letters": {"ForwardDeadLetteredMessagesTo": "{to}"},
+    "session/renew": {"RequiresSession": True, "LockDuration": f"PT{LOCK_SECONDS}S"},
+    "session": {"RequiresSession": True},
+    "plain-queue/modify": {"MaxDeliveryCount": 10},
+    "wire/renew-lock": {"LockDuration": f"PT{LOCK_SECONDS}S"},
+    "wire/session-needs-filter": {"RequiresSession": True},
+    "wire/session-filter-plain": {"RequiresSession": True},
+    "wire/session-filter-described": {"RequiresSession": True},
+    "wire/session-state": {"RequiresSession": True},
+    "wire/session-waits": {"RequiresSession": True},
+    "wire/session-time-out": {"RequiresSession": True},
+    "wire/no-attach-after-detach": {"RequiresSession": True},
+    "wire/session-freed-by-detach": {"RequiresSession": True},
+    "wire/message-sessions": {"RequiresSession": True},
+}
+
+
+def queue_of(client, scenario):
+    return f"{client}-{scenario.replace('/', '-')}"
+
+
+def destination_of(client, scenario):
+    """Where the scenario's queue forwards to, if it does."""
+    return queue_of(client, scenario) + "-to"
+
+
+def forwards(scenario):
+    return "{to}" in SHAPES.get(scenario, {}).values()
+
+
+def with_queues(client):
+    return [s for s in CLIENTS[client] if profile(s) == "queues"]
+
+
+def config_queues():
+    """`Queues` of Config.json for the profile "queues". Destinations come first, as they must exist."""
+    queues = []
+    for client in CLIENTS:
+        for scenario in with_queues(client):
+            to = destination_of(client, scenario)
+            if forwards(scenario):
+                queues.append({"Name": to, "Properties": {}})
+            shape = SHAPES.get(scenario) or SHAPES.get(scenario.split("/")[0]) or {}
+            properties = {key: to if value == "{to}" else value for key, value in shape.items()}
+            queues.append({"Name": queue_of(client, scenario), "Properties": properties})
+    return queues
 
 
 def profile(scenario):

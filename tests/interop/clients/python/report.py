@@ -4,11 +4,15 @@ A scenario is a function. It passes when it returns (its value is the detail), f
 and is skipped when it raises Skip. Library logs go to stderr, stdout belongs to the verdicts.
 """
 
+import concurrent.futures
 import json
 import os
 import sys
 import threading
 import traceback
+
+
+AT_A_TIME = 4
 
 
 class Skip(Exception):
@@ -43,16 +47,27 @@ def scenario(name):
 
 
 def run(scenarios, seconds=25):
+    """Runs the scenarios one by one, and those that disturb nobody several at a time after that."""
+    together = set(context["together"])
     for name in context["scenarios"]:
-        verdict = {"scenario": name, "ok": False, "detail": "this client does not know the scenario"}
-        if name in scenarios:
-            # In a thread, so that a call that never returns costs this scenario only.
-            worker = threading.Thread(target=_one, args=(scenarios[name], verdict), daemon=True)
-            verdict["detail"] = f"the scenario took longer than {seconds} s"
-            worker.start()
-            worker.join(seconds)
-        print(json.dumps(dict(verdict)), flush=True)
+        if name not in together:
+            _judge(name, scenarios.get(name), seconds)
+    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+        for name in context["scenarios"]:
+            if name in together:
+                pool.submit(_judge, name, scenarios.get(name), seconds)
     os._exit(0)  # threads of scenarios that never returned must not keep the process
+
+
+def _judge(name, scenario, seconds):
+    verdict = {"scenario": name, "ok": False, "detail": "this client does not know the scenario"}
+    if scenario:
+        # In a thread, so that a call that never returns costs this scenario only.
+        worker = threading.Thread(target=_one, args=(scenario, verdict), daemon=True)
+        verdict["detail"] = f"the scenario took longer than {seconds} s"
+        worker.start()
+        worker.join(seconds)
+    print(json.dumps(dict(verdict)) + "\n", end="", flush=True)
 
 
 def _one(scenario, verdict):

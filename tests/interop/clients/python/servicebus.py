@@ -9,7 +9,8 @@ from azure.servicebus.exceptions import (MessagingEntityNotFoundError, ServiceBu
                                          ServiceBusAuthorizationError, ServiceBusConnectionError,
                                          ServiceBusError)
 
-from report import ask, check, context, run
+import sessions  # noqa: F401  it and the module queues register their scenarios
+from report import REGISTERED, ask, check, context, run
 
 QUEUE, TOPIC, SUBSCRIPTION = context["queue"], context["topic"], context["subscription"]
 BROKERS = context["brokers"]
@@ -137,6 +138,7 @@ def restart():
 
 
 run({
+    **REGISTERED,
     "connect-tcp/sender": by_string("emulator", NOT_FOUND, use_sender),
     "connect-tcp/receiver": by_string("emulator", NOT_FOUND, use_receiver),
     "connect-tcp/subscription": by_string("emulator", NOT_FOUND, use_subscription),
