@@ -50,9 +50,11 @@ PLAIN_QUEUES = [
 
 CLIENTS = {
     "js": SDK + QUEUES + SESSIONS,
-    "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS,
+    # Only this version and Go list sessions.
+    "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + ["session/list"],
     "python-7.14": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS,
-    "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"] + QUEUES + SESSIONS,
+    "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"]
+    + QUEUES + SESSIONS + ["session/list"],
     # The Java SDK takes a refused certificate for a passing trouble and reports only its own time-out.
     "java": [s for s in SDK if s != "connect-tls/untrusted"] + QUEUES + SESSIONS,
     "rhea": PLAIN + CBS + ["plain/tls", "plain/websocket", "no-sasl/attach-refused", "no-sasl/cbs",

@@ -276,7 +276,7 @@ func keepAlive() (string, error) {
 func main() {
 	emulator := func(b broker) string { return b.Emulator }
 	secure := func(b broker) string { return b.TLS }
-	runAll(map[string]scenario{
+	all := map[string]scenario{
 		"connect-tcp/sender":       missing(emulator, nil, useSender),
 		"connect-tcp/receiver":     missing(emulator, nil, useReceiver),
 		"connect-tcp/subscription": missing(emulator, nil, useSubscription),
@@ -300,5 +300,11 @@ func main() {
 		"plain/right-key":          plainRightKey,
 		"plain/wrong-key":          plainWrongKey,
 		"idle/keep-alive":          keepAlive,
-	})
+	}
+	for _, more := range []map[string]func(*steps) string{queueScenarios, sessionScenarios} {
+		for name, body := range more {
+			all[name] = withQueue(name, body)
+		}
+	}
+	runAll(all)
 }

@@ -140,3 +140,11 @@ def missing_id_refused(client, queue):
         same(text(got), "somebody's", "body")
         receiver.complete_message(got)
     return why
+
+
+@with_queue("session/list")
+def list_(client, queue):
+    send(client, queue, *into("one", "m"), *into("two", "m", "m"))
+    with accept(client, queue, "three") as receiver:
+        receiver.session.set_state(b"state")
+    same(sorted(client.list_queue_sessions(queue)), ["one", "three", "two"], "sessions")
