@@ -67,6 +67,14 @@ public final class Main {
         all.put("jwt/bad-signature", byJwt("bad-signature", UNAUTHORIZED));
         all.put("jwt/expired", byJwt("expired", UNAUTHORIZED));
         all.put("reconnect/restart", this::restart);
+        Map<String, Steps.Body> withQueues = new HashMap<>();
+        Queues.register(withQueues);
+        Sessions.register(withQueues);
+        withQueues.forEach((name, body) -> all.put(name, () -> {
+            try (Steps steps = new Steps(report, name)) {
+                return body.run(steps);
+            }
+        }));
         return all;
     }
 
