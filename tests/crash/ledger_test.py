@@ -1,0 +1,249 @@
+"""The ledger itself: each kind of wrong must be noticed, and nothing else."""
+
+from .ledger import ACTIVE, DEAD, DEFERRED, GONE, SCHEDULED, Ledger, body_of
+
+
+class Seen:
+    def __init__(self, entry, number, state=0, **changed):
+        self.key, self.session, self.number, self.state = entry.key, entry.session, number, state
+        self.count, self.body = 0, body_of(entry.key, entry.size)
+        self.reason = self.description = None
+        self.__dict__.update(changed)
+
+
+class Story:
+    """A ledger with one message that was accepted with number 1, and a clock that stands still."""
+
+    def __init__(self, **how):
+        self.now = 1000.0
+        self.ledger = Ledger(clock=lambda: self.now)
+        self.entry = self.send(**how)
+
+    def send(self, answered=True, **how):
+        entry = self.ledger.new("q", 50, **how)
+        step = self.ledger.begin(entry, SCHEDULED if how.get("due") else ACTIVE)
+        (self.ledger.done if answered else self.ledger.unknown)(step)
+        return entry
+
+    def look(self, *main, dead=()):
+        self.ledger.look("q", list(main), list(dead))
+        return self.ledger.violations
+
+
+STORIES = {}
+
+
+def story(body):
+    STORIES[body.__name__.replace("_", " ")] = body
+
+
+@story
+def an_accepted_message_is_there():
+    s = Story()
+    return not s.look(Seen(s.entry, 1))
+
+
+@story
+def an_accepted_message_is_lost():
+    s = Story()
+    return "lost" in s.look()[0]
+
+
+@story
+def an_unanswered_message_may_be_there_or_not():
+    one, other = Story(), Story()
+    first, second = one.send(answered=False), other.send(answered=False)
+    return not one.look(Seen(one.entry, 1), Seen(first, 2)) and not other.look(Seen(other.entry, 1)) and second.places
+
+
+@story
+def what_was_absent_once_does_not_appear_later():
+    s = Story()
+    late = s.send(answered=False)
+    return not s.look(Seen(s.entry, 1)) and "is active" in s.look(Seen(s.entry, 1), Seen(late, 2))[0]
+
+
+@story
+def what_was_there_once_does_not_disappear_later():
+    s = Story()
+    late = s.send(answered=False)
+    return not s.look(Seen(s.entry, 1), Seen(late, 2)) and "lost" in s.look(Seen(s.entry, 1))[0]
+
+
+@story
+def a_completed_message_comes_back():
+    s = Story()
+    s.ledger.delivered("q", Seen(s.entry, 1))
+    s.ledger.done(s.ledger.begin(s.entry, GONE))
+    return "is active" in s.look(Seen(s.entry, 1))[0]
+
+
+@story
+def a_completed_message_is_delivered_again():
+    s = Story()
+    s.ledger.delivered("q", Seen(s.entry, 1))
+    s.ledger.done(s.ledger.begin(s.entry, GONE))
+    s.ledger.delivered("q", Seen(s.entry, 1))
+    return "was delivered" in s.ledger.violations[0]
+
+
+@story
+def an_unanswered_completion_may_go_either_way():
+    for seen in ([], [1]):
+        s = Story()
+        s.ledger.delivered("q", Seen(s.entry, 1))
+        s.ledger.unknown(s.ledger.begin(s.entry, GONE))
+        if s.look(*(Seen(s.entry, n) for n in seen)):
+            return False
+    return True
+
+
+@story
+def a_refused_completion_changes_nothing():
+    s = Story()
+    s.ledger.delivered("q", Seen(s.entry, 1))
+    s.ledger.refused(s.ledger.begin(s.entry, GONE))
+    return not s.look(Seen(s.entry, 1)) and "lost" in s.look()[0]
+
+
+@story
+def a_message_is_there_twice():
+    s = Story()
+    return "twice" in s.look(Seen(s.entry, 1), dead=[Seen(s.entry, 1)])[0]
+
+
+@story
+def a_message_nobody_sent_is_there():
+    s = Story()
+    return "nobody" in s.look(Seen(s.entry, 1), Seen(s.entry, 2, key="stranger"))[0]
+
+
+@story
+def a_number_is_used_twice():
+    s = Story()
+    other = s.send()
+    return any("has or had" in v for v in s.look(Seen(s.entry, 1), Seen(other, 1)))
+
+
+@story
+def a_number_changes():
+    s = Story()
+    return not s.look(Seen(s.entry, 1)) and "changed" in s.look(Seen(s.entry, 2))[0]
+
+
+@story
+def a_body_is_damaged():
+    s = Story()
+    return "another body" in s.look(Seen(s.entry, 1, body=b"?" + body_of(s.entry.key, 50)[1:]))[0]
+
+
+@story
+def a_deferred_message_is_active_again():
+    s = Story()
+    s.ledger.delivered("q", Seen(s.entry, 1))
+    s.ledger.done(s.ledger.begin(s.entry, DEFERRED))
+    return not s.look(Seen(s.entry, 1, state=1)) and "is active" in s.look(Seen(s.entry, 1))[0]
+
+
+@story
+def a_dead_letter_loses_its_reason():
+    s = Story()
+    s.ledger.delivered("q", Seen(s.entry, 1))
+    s.entry.reason = ("r", "d")
+    s.ledger.done(s.ledger.begin(s.entry, DEAD))
+    return (not s.look(dead=[Seen(s.entry, 1, reason="r", description="d")])
+            and "because" in s.look(dead=[Seen(s.entry, 1, reason="r")])[0])
+
+
+@story
+def a_dead_letter_is_received_before_its_answer_is_read():
+    s = Story()
+    s.ledger.delivered("q", Seen(s.entry, 1))
+    dying = s.ledger.begin(s.entry, DEAD)
+    s.ledger.delivered("q", Seen(s.entry, 1), DEAD)
+    s.ledger.done(s.ledger.begin(s.entry, GONE))
+    s.ledger.done(dying)
+    return s.entry.places == {GONE} and not s.look()
+
+
+@story
+def an_acknowledged_abandon_is_not_counted():
+    s = Story()
+    s.ledger.delivered("q", Seen(s.entry, 1))
+    s.entry.abandoned += 1
+    return not s.look(Seen(s.entry, 1, count=1)) and "count 0" in s.look(Seen(s.entry, 1))[0]
+
+
+@story
+def a_delivery_is_counted_that_never_was():
+    s = Story()
+    return "count 1" in s.look(Seen(s.entry, 1, count=1))[0]
+
+
+@story
+def an_unseen_delivery_before_a_crash_may_count():
+    s = Story()
+    s.ledger.crashed()
+    return not s.look(Seen(s.entry, 1, count=1)) and "count 2" in s.look(Seen(s.entry, 1, count=2))[0]
+
+
+@story
+def a_batch_is_there_by_half():
+    s = Story()
+    one, _ = s.send(answered=False, group="g"), s.send(answered=False, group="g")
+    return "of a batch" in s.look(Seen(s.entry, 1), Seen(one, 2))[0]
+
+
+@story
+def a_batch_is_there_as_a_whole_or_not_at_all():
+    s, t = Story(), Story()
+    both = s.send(answered=False, group="g"), s.send(answered=False, group="g")
+    t.send(answered=False, group="g")
+    return not s.look(Seen(s.entry, 1), Seen(both[0], 2), Seen(both[1], 3)) and not t.look(Seen(t.entry, 1))
+
+
+@story
+def a_link_sent_in_another_order():
+    s = Story()
+    first, second = s.send(stream="l"), s.send(stream="l")
+    return "was sent after" in s.look(Seen(s.entry, 1), Seen(second, 2), Seen(first, 3))[0]
+
+
+@story
+def a_scheduled_message_waits_and_is_activated():
+    s = Story(due=2000.0)
+    waits = not s.look(Seen(s.entry, 1, state=2))
+    s.now = 2000.0
+    return waits and not s.look(Seen(s.entry, 7))
+
+
+@story
+def a_scheduled_message_comes_too_early():
+    s = Story(due=2000.0)
+    s.ledger.delivered("q", Seen(s.entry, 7))
+    return "before its time" in s.ledger.violations[0]
+
+
+@story
+def a_deleted_message_may_vanish_within_the_credit_only():
+    s = Story()
+    s.send()
+    s.ledger.vanishing["q"] = 1
+    return len(s.look()) == 1
+
+
+@story
+def a_session_forgets_its_state():
+    s = Story()
+    s.ledger.state_begin("s", b"1")
+    s.ledger.state_done("s", b"1")
+    s.ledger.state_begin("s", b"2")
+    s.ledger.state_seen("s", b"1")
+    fine = not s.ledger.violations
+    s.ledger.state_seen("s", b"2")
+    return fine and "state is" in s.ledger.violations[0]
+
+
+def failures():
+    """The stories that do not end as they should."""
+    return [name for name, body in STORIES.items() if not body()]
