@@ -127,6 +127,7 @@ SHAPES = {
     "session/renew": {"RequiresSession": True, "LockDuration": f"PT{LOCK_SECONDS}S"},
     "session": {"RequiresSession": True},
     "plain-queue/modify": {"MaxDeliveryCount": 10},
+    "wire/bytes-preserved": {"DefaultMessageTimeToLive": "P10675199DT2H48M5.4775807S"},  # no expiry to write into it
     "wire/renew-lock": {"LockDuration": f"PT{LOCK_SECONDS}S"},
     "wire/session-needs-filter": {"RequiresSession": True},
     "wire/session-filter-plain": {"RequiresSession": True},

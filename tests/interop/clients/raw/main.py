@@ -10,6 +10,9 @@ import report  # noqa: E402
 import faults  # noqa: E402,F401  the modules register their scenarios
 import handshake  # noqa: E402,F401
 import links  # noqa: E402,F401
+import management  # noqa: E402,F401
+import message_sessions  # noqa: E402,F401
 import times  # noqa: E402,F401
+import transfers  # noqa: E402,F401
 
 report.run(report.REGISTERED)
