@@ -155,4 +155,4 @@ const scenarios = {
   },
 };
 
-run(scenarios);
+run({...scenarios, ...require('./plain_queues.js')});

@@ -16,6 +16,7 @@
 #include <proton/work_queue.hpp>
 #include <thread>
 
+#include "queues.hpp"
 #include "report.hpp"
 
 namespace {
@@ -186,5 +187,7 @@ class Scenarios {
 
 int main(int, char** arguments) {
   const interop::Report report(arguments[1]);
-  report.run(Scenarios(report).all());
+  auto all = Scenarios(report).all();
+  all.merge(interop::queue_scenarios(report));
+  report.run(all);
 }

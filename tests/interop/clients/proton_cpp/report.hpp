@@ -26,6 +26,11 @@ class Report {
 
   std::string text(const char* name) const { return std::string(context_.at(name).as_string()); }
 
+  // The queue of a scenario.
+  std::string queue(const std::string& scenario) const {
+    return std::string(context_.at("queues").as_object().at(scenario).as_string());
+  }
+
   const boost::json::object& broker(const char* profile) const {
     return context_.at("brokers").as_object().at(profile).as_object();
   }
