@@ -58,12 +58,11 @@ class World:
 
     async def finish(self):
         """The broker is dead: reads what it still had written, and marks everything else as unknown."""
-        _, waiting = await asyncio.wait({c.task for c in self.connections}, timeout=10)
-        if waiting:
-            raise RuntimeError("a connection outlives the broker")
         for connection in self.connections:
-            if connection.task.exception():
-                raise connection.task.exception()
+            try:
+                await asyncio.wait_for(asyncio.shield(connection.task), 10)
+            except asyncio.TimeoutError as e:
+                raise RuntimeError("a connection outlives the broker") from e
         for task in self.tasks:
             task.cancel()
         for result in await asyncio.gather(*self.tasks, return_exceptions=True):

@@ -83,7 +83,9 @@ func order(s *steps) string {
 			same(body, fmt.Sprintf("%s%d", session, n), "order")
 		}
 		s.complete(receiver, all...)
-		s.sees(receiver, 10)
+		if session == "x" { // the SDK peeks into all sessions
+			s.sees(receiver, 10)
+		}
 		must(receiver.Close(s.ctx))
 	}
 	return ""

@@ -78,5 +78,5 @@ const dead = {subQueueType: 'deadLetter'};
 const no_auto_renewal = {maxAutoLockRenewalDurationInMs: 0};
 const lock_ms = context.lock_seconds * 1000;
 
-module.exports = {Long, connected, dead, fails, gone, lock_ms, no_auto_renewal, nothing, same, sees, send, take, take_one,
+module.exports = {connected, dead, fails, gone, lock_ms, no_auto_renewal, nothing, same, sees, send, take, take_one,
   with_queues};

@@ -104,7 +104,8 @@ module.exports = with_queues({
   'session/dead-letter': async (client, queue) => {
     await send(client, queue, ...into('d', 'poison'));
     const receiver = await client.acceptSession(queue, 'd');
-    await receiver.deadLetterMessage(await take_one(receiver), {deadLetterReason: 'r', deadLetterErrorDescription: 'd'});
+    await receiver.deadLetterMessage(await take_one(receiver),
+        {deadLetterReason: 'r', deadLetterErrorDescription: 'd'});
     await sees(receiver, []);
     const graves = client.createReceiver(queue, dead);  // the dead-letter queue has no sessions
     const letter = await take_one(graves);

@@ -4,6 +4,8 @@ Proton settles what it receives without waiting for an answer, so the effect of 
 not assumed.
 """
 
+import uuid
+
 from proton import Condition, Delivery, Message, Timeout
 from proton.reactor import AtMostOnce
 from proton.utils import BlockingConnection, LinkDetached
@@ -42,8 +44,8 @@ def put(connection, queue, *bodies):
 
 
 def inbox(connection, address, **options):
-    """A receiver that gives credit only when asked."""
-    return connection.create_receiver(address, credit=0, **options)
+    """A receiver that gives credit only when asked. Proton would name two of one address alike."""
+    return connection.create_receiver(address, credit=0, name=f"inbox-{uuid.uuid4()}", **options)
 
 
 def take(receiver, count=1):

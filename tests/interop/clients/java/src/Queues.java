@@ -77,7 +77,9 @@ final class Queues {
         return OffsetDateTime.now(ZoneOffset.UTC);
     }
 
-    private static OffsetDateTime soon() {
+    /** Opens the connection first: that takes its time. */
+    private static OffsetDateTime soon(Steps s) {
+        s.gone();
         return now().plusSeconds(3).truncatedTo(ChronoUnit.MILLIS);
     }
 
@@ -192,7 +194,8 @@ final class Queues {
             List.of("later", first.getSequenceNumber(), ServiceBusMessageState.DEFERRED), "by number");
         receiver.complete(got);
         // For a number that is not there the SDK makes an empty answer of the broker's refusal.
-        same(receiver.receiveDeferredMessage(first.getSequenceNumber()), null, "by number, after the completion");
+        same(bodies(receiver.receiveDeferredMessageBatch(List.of(first.getSequenceNumber()))), List.of(),
+            "by number, after the completion");
         s.gone();
         return "";
     }
@@ -265,7 +268,7 @@ final class Queues {
     }
 
     private static String schedule(Steps s) {
-        OffsetDateTime due = soon();
+        OffsetDateTime due = soon(s);
         List<Long> numbers = numbers(s.sender().scheduleMessages(List.of(text("one"), text("two")), due));
         List<ServiceBusReceivedMessage> peeked = arrivesWhenDue(s, due, "one", "two");
         same(peeked.stream().map(ServiceBusReceivedMessage::getSequenceNumber).collect(Collectors.toList()), numbers,
@@ -275,9 +278,9 @@ final class Queues {
 
     private static String cancelScheduled(Steps s) {
         ServiceBusSenderClient sender = s.sender();
-        List<Long> numbers = numbers(sender.scheduleMessages(List.of(text("no"), text("yes")), soon()));
+        List<Long> numbers = numbers(sender.scheduleMessages(List.of(text("no"), text("yes")), soon(s)));
         sender.cancelScheduledMessage(numbers.get(0));
-        fails(ServiceBusFailureReason.MESSAGE_NOT_FOUND, () -> sender.cancelScheduledMessage(numbers.get(0)));
+        sender.cancelScheduledMessage(numbers.get(0)); // the SDK makes a success of the broker's refusal
         ServiceBusReceiverClient receiver = s.receiver();
         ServiceBusReceivedMessage got = takeOne(receiver);
         same(got.getBody().toString(), "yes", "what was not cancelled");
@@ -288,7 +291,7 @@ final class Queues {
     }
 
     private static String scheduleByAnnotation(Steps s) {
-        OffsetDateTime due = soon();
+        OffsetDateTime due = soon(s);
         s.send(text("dated").setScheduledEnqueueTime(due));
         arrivesWhenDue(s, due, "dated");
         return "";
@@ -500,7 +503,8 @@ final class Queues {
             nothing(receiver);
             s.send(body);
             ServiceBusReceivedMessage got = takeOne(receiver);
-            same(List.of(got.getBody().toString(), got.getDeliveryCount()), List.of(body, 0L), "after the empty receive");
+            same(List.of(got.getBody().toString(), got.getDeliveryCount()), List.of(body, 0L),
+                "after the empty receive");
             receiver.complete(got);
         }
         s.gone();
@@ -509,7 +513,8 @@ final class Queues {
 
     private static String forward(Steps s) {
         s.send(withProperties("onward", Map.of("kept", "yes")).setMessageId("f"));
-        ServiceBusReceiverClient receiver = s.receiver(s.report.context.get("destinations").get("queue/forward").asText());
+        ServiceBusReceiverClient receiver =
+            s.receiver(s.report.context.get("destinations").get("queue/forward").asText());
         ServiceBusReceivedMessage got = takeOne(receiver);
         same(List.of(got.getBody().toString(), got.getMessageId(), got.getApplicationProperties()),
             List.of("onward", "f", Map.of("kept", "yes")), "forwarded");
