@@ -43,6 +43,14 @@ class Refused(Exception):
         self.condition = condition
 
 
+def lost_future():
+    """A future that is Lost already, and does not mind when nobody looks."""
+    future = asyncio.get_running_loop().create_future()
+    future.set_exception(Lost())
+    future.exception()
+    return future
+
+
 def error_of(value):
     """(condition, description) of an error field, or None."""
     if value is None or value.kind != "described":
@@ -236,11 +244,10 @@ class Sender(Link):
     def post(self, payload, message_format=0):
         """Writes a message now; the future is the outcome."""
         connection = self.connection
+        if connection.lost.done():
+            return lost_future()
         number = next(connection.delivery_ids)
         future = asyncio.get_running_loop().create_future()
-        if connection.lost.done():
-            future.set_exception(Lost())
-            return future
         connection.sent[number] = future
         for start in range(0, len(payload), FRAGMENT_BYTES):
             more = start + FRAGMENT_BYTES < len(payload)
@@ -317,10 +324,9 @@ class Receiver(Link):
     def settle(self, delivery, state, settled=False):
         """Writes a disposition; the future is the broker's answer (none comes when it is settled)."""
         connection = self.connection
-        future = asyncio.get_running_loop().create_future()
         if connection.lost.done():
-            future.set_exception(Lost())
-            return future
+            return lost_future()
+        future = asyncio.get_running_loop().create_future()
         connection.writer.write(frame(0, "disposition", boolean(True), uint(delivery.number), NULL, boolean(settled),
                                       state))
         if settled:
@@ -375,10 +381,9 @@ class Management:
 
     def post(self, operation, *body):
         """Writes a request now; the future is (application properties, body)."""
-        future = asyncio.get_running_loop().create_future()
         if self.connection.lost.done():
-            future.set_exception(Lost())
-            return future
+            return lost_future()
+        future = asyncio.get_running_loop().create_future()
         number = f"request-{next(self.numbers)}"
         self.waiting[number] = future
         payload = b"".join(map(encode, (

@@ -18,9 +18,10 @@ class NotReady(Exception):
 
 
 class Broker:
-    """`wrap` is a command that runs the rest of its arguments; `view` is where this process sees the data folder."""
+    """`wrap` is a command that runs the rest of its arguments; `view` is where this process sees the data folder;
+    `settings` are the broker's own of Config.json."""
 
-    def __init__(self, binary, folder, queues, wrap=(), view=None):
+    def __init__(self, binary, folder, queues, wrap=(), view=None, settings=None):
         self.binary, self.wrap = binary, list(wrap)
         self.data = folder / "data"
         self.view = view or self.data
@@ -28,7 +29,7 @@ class Broker:
         self.log_path = folder / "broker.log"
         self.config.write_text(json.dumps({"UserConfig": {
             "Namespaces": [{"Name": "sbemulatorns", "Queues": queues, "Topics": []}],
-            "Logging": {"Type": "Console"}}}, indent=1))
+            "Logging": {"Type": "Console"}}, "Omnibus": settings or {}}, indent=1))
         self.log_path.touch()
         self.process = None
         self.port = 0

@@ -14,7 +14,7 @@ from .ledger import ACTIVE, Ledger, body_of
 
 QUEUE = load.IDLE
 REPORTED = re.compile(r"damage|corrupt|checksum", re.IGNORECASE)
-# Enough for two segments and a bit, and what is given back when the disk was full.
+# Enough for two segments of the one store and a bit, and what is given back when the disk was full.
 DISK_MB, FILLER_MB = 260, 80
 
 
@@ -46,7 +46,7 @@ class Scene:
         finally:
             connection.close()
 
-    async def receive_all(self, seconds=3):
+    async def receive_all(self, seconds=2):
         """Completes what comes, until nothing comes any more."""
         connection = await amqp.Connection.open(self.broker.port)
         got = []
@@ -126,21 +126,21 @@ async def judge(scene, may_be_missing, log_before):
 
 
 async def damaged_files(arguments, verdicts, folder):
-    """Each case: 120 accepted messages in two segments, the last ones not closed cleanly, then one wound."""
+    """Each case: 60 accepted messages in two segments, the last ones not closed cleanly, then one wound."""
     # What may be missing: the wounded message, and after a cut the ones behind it.
     cases = {
-        "flipped bytes in an old segment": (flip, 20, lambda n: {n}),
-        "flipped bytes in the newest segment": (flip, 80, lambda n: {n}),
-        "a newest segment cut short": (cut, 100, lambda n: set(range(n, 120))),
+        "flipped bytes in an old segment": (flip, 10, lambda n: {n}),
+        "flipped bytes in the newest segment": (flip, 40, lambda n: {n}),
+        "a newest segment cut short": (cut, 50, lambda n: set(range(n, 60))),
     }
     for number, (name, (wound, victim, victims)) in enumerate(cases.items()):
         scene = Scene(arguments, folder / str(number))
         try:
             await scene.broker.start()
-            await scene.send(60)
+            await scene.send(30)
             scene.broker.stop()
             await scene.broker.start()
-            await scene.send(60)
+            await scene.send(30)
             scene.broker.kill()
             keys = scene.keys()
             log_before = len(scene.broker.log())
@@ -216,7 +216,7 @@ async def full_disk(arguments, verdicts, folder):
         disk.close()
         verdicts.skip("a full disk", "this user may not mount a file system in a name space of its own")
         return
-    scene = Scene(arguments, folder / "scene", wrap=disk.wrap, view=disk.view)
+    scene = Scene(arguments, folder / "scene", wrap=disk.wrap, view=disk.view, settings={"Shards": 1})
     filler = disk.view / "filler"
     try:
         with open(filler, "wb") as file:
