@@ -69,18 +69,19 @@ class Broker:
     def alive(self):
         return self.process is not None and self.process.poll() is None
 
-    def stop(self):
+    async def stop(self):
         """SIGTERM; raises unless it ends by itself with code 0."""
         process, self.process = self.process, None
         process.send_signal(signal.SIGTERM)
-        try:
-            code = process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired as e:
-            process.kill()
-            process.wait()
-            raise NotReady(f"no end within {STOP_SECONDS} s of SIGTERM") from e
-        if code:
-            raise NotReady(f"ended with code {code} after SIGTERM\n{self.log_tail()}")
+        deadline = time.monotonic() + STOP_SECONDS
+        while process.poll() is None:
+            if time.monotonic() > deadline:
+                process.kill()
+                process.wait()
+                raise NotReady(f"no end within {STOP_SECONDS} s of SIGTERM")
+            await asyncio.sleep(0.01)  # our own sockets close in between
+        if process.returncode:
+            raise NotReady(f"ended with code {process.returncode} after SIGTERM\n{self.log_tail()}")
 
     def log(self):
         return self.log_path.read_text(errors="replace")

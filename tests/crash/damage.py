@@ -121,7 +121,7 @@ async def judge(scene, may_be_missing, log_before):
         troubles.append("a message was delivered twice")
     if not REPORTED.search(scene.broker.log()[log_before:]):
         troubles.append("the log says nothing of the damage")
-    scene.broker.stop()
+    await scene.broker.stop()
     return troubles, f"{len(missing)} of {len(scene.keys())} missing"
 
 
@@ -138,7 +138,7 @@ async def damaged_files(arguments, verdicts, folder):
         try:
             await scene.broker.start()
             await scene.send(30)
-            scene.broker.stop()
+            await scene.broker.stop()
             await scene.broker.start()
             await scene.send(30)
             scene.broker.kill()
@@ -241,7 +241,7 @@ async def full_disk(arguments, verdicts, folder):
         await scene.broker.start()
         await load.look(scene.broker.port, scene.ledger)
         verdicts.say("nothing was lost on a full disk", scene.ledger.violations, f"{accepted} messages")
-        scene.broker.stop()
+        await scene.broker.stop()
     except (Lost, Refused) as e:
         verdicts.say("a full disk", [f"{type(e).__name__} {e}\n{scene.broker.log_tail()}"])
     finally:

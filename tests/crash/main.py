@@ -65,13 +65,13 @@ class Run:
         if self.verdicts.failed:
             return False
         await self.start_and_look("the last kill")
-        self.broker.stop()
+        await self.broker.stop()
         await self.start_and_look("a clean stop")
         self.ledger.crashed()  # deliveries of connections that were closed may have been counted
         await load.drain(self.broker.port, self.ledger)
         await load.look(self.broker.port, self.ledger)
         self.verdicts.say("everything can be received", self.take_violations())
-        self.broker.stop()
+        await self.broker.stop()
         return not self.verdicts.failed
 
     def take_violations(self):
@@ -113,7 +113,7 @@ def main(argv):
     parser.add_argument("binary", help="the broker, for example build/release/omnibus")
     parser.add_argument("--kills", type=int, default=50, help="how often to kill it (50)")
     parser.add_argument("--seed", type=int, default=None, help="repeat the choices of an earlier run")
-    parser.add_argument("--seconds-each", type=float, default=1.5, help="load before a kill, at most (1.5)")
+    parser.add_argument("--seconds-each", type=float, default=1.0, help="load before a kill, at most (1)")
     parser.add_argument("--only", choices=["kills", "damage", "disk"], help="one part only")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line per kill")
     arguments = parser.parse_args(argv)
