@@ -57,6 +57,12 @@ BrokerProcess::BrokerProcess(const std::string& config) {
   folder_ = pattern;
   const std::string config_file = folder_ / "config.json";
   std::ofstream(config_file) << config;
+  start();
+}
+
+void BrokerProcess::start() {
+  const std::string config_file = folder_ / "config.json";
+  port_ = 0;
   const std::string data = folder_ / "data";
   const std::string log = folder_ / "log";
 
@@ -73,7 +79,7 @@ BrokerProcess::BrokerProcess(const std::string& config) {
   }
   const std::filesystem::path listen = std::filesystem::path(data) / "listen.json";
   while (port_ == 0 || !answers(port_)) {
-    if (tick_now() - start > 10s) {
+    if (tick_now() - start > 120s) {
       std::ifstream in(log);
       give_up(
           fmt::format("the broker did not come up: {}", std::string{std::istreambuf_iterator<char>(in), {}}));
@@ -84,12 +90,30 @@ BrokerProcess::BrokerProcess(const std::string& config) {
   exec_to_answer_ = tick_now() - start;
 }
 
-BrokerProcess::~BrokerProcess() {
-  ::kill(pid_, SIGTERM);
+void BrokerProcess::stop(int signal) {
+  ::kill(pid_, signal);
   int status = 0;
   ::waitpid(pid_, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+  if (signal == SIGTERM && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
     fmt::print(stderr, "bench: the broker ended with {:#x}\n", status);
+}
+
+void BrokerProcess::restart(int signal) {
+  stop(signal);
+  // A killed one cannot remove the file that says where it listened.
+  std::filesystem::remove(folder_ / "data" / "listen.json");
+  start();
+}
+
+std::uint64_t BrokerProcess::disk_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "data"))
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  return bytes;
+}
+
+BrokerProcess::~BrokerProcess() {
+  stop(SIGTERM);
   std::error_code ignored;  // a leftover in the temporary folder spoils no figure
   std::filesystem::remove_all(folder_, ignored);
 }

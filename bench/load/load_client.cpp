@@ -1,0 +1,273 @@
+#include "load_client.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <deque>
+#include <memory>
+
+#include "amqp/codec/message.hpp"
+#include "amqp/codec/value.hpp"
+#include "amqp/engine/connection.hpp"
+#include "net/connect.hpp"
+#include "net/listener.hpp"
+
+namespace omnibus::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+[[noreturn]] void give_up(const std::string& why) {
+  fmt::print(stderr, "bench: {}\n", why);
+  std::_Exit(1);
+}
+
+// The bytes in front of the filler: an id, and the moment of sending as the first bytes of the data.
+Payload make_message(std::uint64_t number, Tick now, const Slice& filler) {
+  amqp::Encoder out;
+  amqp::Properties properties;
+  std::uint8_t id[9] = {0x80};
+  amqp::store_be(id + 1, number);
+  properties.message_id = {Bytes{id, 9}};
+  out.put_composite(properties);
+  auto bytes = out.take();
+  std::uint8_t data[8 + 8] = {0x00, 0x53, 0x75, 0xb0};
+  amqp::store_be(data + 4, filler.size + 8);
+  amqp::store_be(data + 8, static_cast<std::uint64_t>(now.time_since_epoch().count()));
+  bytes.insert(bytes.end(), data, data + 16);
+  Payload message = Payload::copy_of(Bytes{bytes});
+  message.append(filler);
+  return message;
+}
+
+Tick sent_at(const Payload& payload) {
+  const auto view = amqp::MessageView::parse(payload);
+  if (!view) give_up("a message cannot be read");
+  auto sections = view->body_sections();
+  const auto section = sections.next();
+  if (!section || section->content.size() < 8) give_up("a message without the moment of its sending");
+  std::vector<std::uint8_t> scratch;
+  const Bytes bytes = view->bytes({section->content.begin, section->content.begin + 8}, scratch);
+  return Tick{
+      std::chrono::nanoseconds{static_cast<std::int64_t>(amqp::load_be<std::uint64_t>(bytes.data()))}};
+}
+
+class Client : public net::StreamHandler, protected amqp::Handler {
+ public:
+  Client(net::Stream& stream, amqp::ConnectionOptions options)
+      : stream_(stream), engine_(std::move(options), *this) {
+    engine_.start(tick_now());
+    stream_.wake();
+  }
+  void on_input(Bytes bytes) override {
+    engine_.receive(bytes, tick_now());
+    if (engine_.has_output()) stream_.wake();
+  }
+  std::size_t gather(std::span<iovec> out) override { return engine_.gather(out); }
+  void wrote(std::size_t bytes) override { engine_.wrote(bytes, tick_now()); }
+  void on_closed(const Error* why) override {
+    if (why) give_up(fmt::format("a connection ended: {}", why->detail));
+  }
+
+ protected:
+  void on_detach(amqp::Link&, bool, const amqp::Condition* condition) override {
+    give_up(condition ? condition->description : "a link was detached");
+  }
+  static amqp::ConnectionOptions client_options() {
+    amqp::ConnectionOptions options;
+    options.side = amqp::ConnectionOptions::Side::client;
+    options.container_id = "bench";
+    options.hostname = "localhost";
+    options.idle_time_out = 0ms;
+    options.sasl_mechanisms = {"ANONYMOUS"};
+    return options;
+  }
+  amqp::Link& attach(amqp::Role role, const std::string& address) {
+    const auto encoded = amqp::encode(amqp::Value{std::string_view{address}});
+    amqp::Source source;
+    source.address = {encoded};
+    amqp::Target target;
+    target.address = {encoded};
+    const auto source_bytes = amqp::encode_composite(source);
+    const auto target_bytes = amqp::encode_composite(target);
+    amqp::AttachRequest request;
+    request.name = role == amqp::Role::sender ? "sender" : "receiver";
+    request.role = role;
+    request.snd_settle_mode = amqp::SenderSettle::unsettled;
+    request.source = {source_bytes};
+    request.target = {target_bytes};
+    return engine_.begin().attach(request);
+  }
+
+  net::Stream& stream_;
+  amqp::Connection engine_;
+};
+
+class Sender final : public Client {
+ public:
+  Sender(net::Stream& stream, LoadTarget target, SenderLoad load, SenderCounts& counts)
+      : Client(stream, client_options()),
+        target_(std::move(target)),
+        load_(load),
+        counts_(counts),
+        timer_(stream.reactor()) {
+    const std::uint32_t rest = load.body_bytes > 8 ? load.body_bytes - 8 : 0;
+    const Payload bytes = Payload::copy_of(std::string(std::max(rest, 1u), 'x'));
+    filler_ = bytes.slice(0);
+  }
+
+ private:
+  void on_open(amqp::Connection&, const amqp::Open&) override {
+    link_ = &attach(amqp::Role::sender, target_.address);
+  }
+  void on_credit(amqp::Link&) override {
+    if (started_ == Tick{}) started_ = tick_now();
+    load_.rate > 0 ? pace() : fill();
+  }
+  void on_disposition(amqp::Link&, const amqp::DispositionOf& disposition) override {
+    if (!disposition.state.is(amqp::descriptor::accepted)) give_up("a message was not accepted");
+    const Tick now = tick_now();
+    {
+      const std::lock_guard lock(counts_.mutex);
+      counts_.outcome_after.add(
+          now - Tick{std::chrono::nanoseconds{static_cast<std::int64_t>(disposition.context)}});
+    }
+    --under_way_;
+    counts_.accepted.fetch_add(1, std::memory_order_relaxed);
+    if (load_.rate == 0) fill();
+  }
+  [[nodiscard]] bool may_send() const {
+    return link_->sendable() && under_way_ < load_.window && !counts_.stop.load(std::memory_order_relaxed) &&
+           (load_.messages_max == 0 || number_ < load_.messages_max);
+  }
+  void send_one() {
+    const Tick now = tick_now();
+    std::uint8_t tag[8];
+    amqp::store_be(tag, ++number_);
+    amqp::Outgoing outgoing;
+    outgoing.tag = tag;
+    outgoing.context = static_cast<std::uint64_t>(now.time_since_epoch().count());
+    link_->send(outgoing, make_message(number_, now, filler_));
+    ++under_way_;
+    counts_.sent.fetch_add(1, std::memory_order_relaxed);
+  }
+  void fill() {
+    while (may_send()) send_one();
+    if (engine_.has_output()) stream_.wake();
+  }
+  void pace() {
+    const Tick now = tick_now();
+    const auto due =
+        static_cast<std::uint64_t>(std::chrono::duration<double>(now - started_).count() * load_.rate);
+    while (number_ < due && may_send()) send_one();
+    if (engine_.has_output()) stream_.wake();
+    timer_.arm(started_ + std::chrono::nanoseconds{static_cast<std::int64_t>(
+                              static_cast<double>(number_ + 1) / load_.rate * 1e9)},
+               [this] { pace(); });
+  }
+
+  const LoadTarget target_;
+  const SenderLoad load_;
+  SenderCounts& counts_;
+  net::Timer timer_;
+  Slice filler_;
+  amqp::Link* link_ = nullptr;
+  Tick started_{};
+  std::uint64_t number_ = 0;
+  std::uint32_t under_way_ = 0;
+};
+
+class Receiver final : public Client {
+ public:
+  Receiver(net::Stream& stream, LoadTarget target, std::uint32_t credit, ReceiverCounts& counts)
+      : Client(stream, client_options()), target_(std::move(target)), credit_(credit), counts_(counts) {}
+
+ private:
+  void on_open(amqp::Connection&, const amqp::Open&) override {
+    attach(amqp::Role::receiver, target_.address).grant(credit_);
+  }
+  void on_transfer(amqp::Link& link, amqp::Delivery& delivery) override {
+    if (!delivery.settled) link.disposition(delivery.id, amqp::State::accepted());
+    if (link.credit() <= credit_ / 2) link.grant(credit_ - link.credit());
+    const Tick now = tick_now();
+    {
+      const std::lock_guard lock(counts_.mutex);
+      counts_.latency.add(now - sent_at(delivery.payload));
+    }
+    counts_.received.fetch_add(1, std::memory_order_relaxed);
+  }
+  const LoadTarget target_;
+  const std::uint32_t credit_;
+  ReceiverCounts& counts_;
+};
+
+class Sink final : public Client {
+ public:
+  Sink(net::Stream& stream, ReceiverCounts& counts) : Client(stream, options()), counts_(counts) {}
+
+ private:
+  static amqp::ConnectionOptions options() {
+    amqp::ConnectionOptions options;
+    options.container_id = "sink";
+    options.sasl_mechanisms = {"ANONYMOUS"};
+    return options;
+  }
+  void on_attach(amqp::Link& link, const amqp::Attach&) override {
+    link.accept({});
+    link.grant(credit);
+  }
+  void on_transfer(amqp::Link& link, amqp::Delivery& delivery) override {
+    link.disposition(delivery.id, amqp::State::accepted());
+    if (link.credit() <= credit / 2) link.grant(credit - link.credit());
+    counts_.received.fetch_add(1, std::memory_order_relaxed);
+  }
+  static constexpr std::uint32_t credit = 1000;
+  ReceiverCounts& counts_;
+};
+
+template <class Make>
+void connect(net::Reactor& reactor, std::uint16_t port, Make make) {
+  net::connect(reactor, {.host = "127.0.0.1", .port = port}, [make](Result<net::Stream*> stream) {
+    if (!stream) give_up(stream.error().detail);
+    return std::unique_ptr<net::StreamHandler>(make(**stream));
+  });
+}
+
+}  // namespace
+
+void start_sender(net::Reactor& reactor, const LoadTarget& target, const SenderLoad& load,
+                  SenderCounts& counts) {
+  connect(reactor, target.port,
+          [=, &counts](net::Stream& stream) { return new Sender(stream, target, load, counts); });
+}
+
+void start_receiver(net::Reactor& reactor, const LoadTarget& target, std::uint32_t credit,
+                    ReceiverCounts& counts) {
+  connect(reactor, target.port,
+          [=, &counts](net::Stream& stream) { return new Receiver(stream, target, credit, counts); });
+}
+
+std::uint16_t start_sink(net::ShardPool& pool, ReceiverCounts& counts) {
+  struct Accepting final : net::ConnectionHandler {
+    explicit Accepting(ReceiverCounts& c) : counts(c) {}
+    std::unique_ptr<net::StreamHandler> on_amqp(net::Stream& stream, bool) override {
+      return std::make_unique<Sink>(stream, counts);
+    }
+    void on_http(net::HttpRequest, net::HttpReply) override {}
+    void on_trouble(const Error& what) override { give_up(what.detail); }
+    ReceiverCounts& counts;
+  };
+  // Both live as long as the program: a benchmark ends by ending.
+  static std::vector<std::unique_ptr<Accepting>> handlers;
+  static std::vector<std::unique_ptr<net::Listener>> listeners;
+  handlers.push_back(std::make_unique<Accepting>(counts));
+  net::ListenerSettings settings;
+  settings.addresses = {"127.0.0.1:0"};
+  auto listener = net::Listener::open(pool, std::move(settings), *handlers.back());
+  if (!listener) give_up(listener.error().detail);
+  listeners.push_back(*std::move(listener));
+  const std::string& address = listeners.back()->addresses().front();
+  return static_cast<std::uint16_t>(std::atoi(address.c_str() + address.rfind(':') + 1));
+}
+
+}  // namespace omnibus::bench

@@ -1,0 +1,54 @@
+// A sender and a receiver that load a broker over AMQP, on our engine, each on a reactor of the caller's.
+//
+// Every message carries the moment it was sent, so whoever receives it knows how long it took. Counters may
+// be read from any thread. A connection that ends, a refused link or a rejected message stops the whole
+// benchmark with a message: figures of a run with errors are none.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "base/clock.hpp"
+#include "histogram.hpp"
+#include "net/reactor.hpp"
+
+namespace omnibus::bench {
+
+struct LoadTarget {
+  std::uint16_t port = 0;
+  std::string address = "bench";
+};
+
+struct SenderLoad {
+  std::uint32_t body_bytes = 1024;
+  std::uint32_t window = 1000;     // messages without an outcome at any time
+  std::uint64_t messages_max = 0;  // 0: until stop()
+  double rate = 0;                 // messages per second; 0: as fast as outcomes come
+};
+
+struct SenderCounts {
+  std::atomic<std::uint64_t> sent{0};
+  std::atomic<std::uint64_t> accepted{0};
+  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  Histogram outcome_after;  // guarded by mutex
+};
+// The counts outlive the reactor's run.
+void start_sender(net::Reactor& reactor, const LoadTarget& target, const SenderLoad& load,
+                  SenderCounts& counts);
+
+struct ReceiverCounts {
+  std::atomic<std::uint64_t> received{0};
+  std::mutex mutex;
+  Histogram latency;  // guarded by mutex
+};
+// Accepts every message at once, settled; credit is kept between half of `credit` and all of it.
+void start_receiver(net::Reactor& reactor, const LoadTarget& target, std::uint32_t credit,
+                    ReceiverCounts& counts);
+
+// No broker: the other end of a TCP connection, which accepts every message. Returns its port.
+[[nodiscard]] std::uint16_t start_sink(net::ShardPool& pool, ReceiverCounts& counts);
+
+}  // namespace omnibus::bench
