@@ -29,11 +29,18 @@ void Queue::Parts::on(const ReceiveDeferred& command) {
   if (auto error = receive_refused()) return refuse(command.request, std::move(*error));
   std::uint32_t session = no_slot;
   if (settings.requires_session && command.sub_queue == SubQueue::active) {
-    if (!command.session_id)
+    std::optional<std::string> id = command.session_id;
+    if (!id && !command.sequences.empty()) {
+      // Go names only the messages: the session is theirs.
+      const std::uint32_t slot =
+          lanes[static_cast<std::size_t>(command.sub_queue)].find(command.sequences.front());
+      if (slot != no_slot && entries[slot].session != no_slot) id = sessions[entries[slot].session].id;
+    }
+    if (!id)
       return refuse(command.request,
-                    {Errc::argument_error,
-                     fmt::format("'{}' needs the session-id of deferred messages", settings.name)});
-    auto held = held_session(*command.session_id, command.connection);
+                    {Errc::message_not_found,
+                     fmt::format("no such deferred message in '{}', and no session-id", settings.name)});
+    auto held = held_session(*id, command.connection);
     if (!held) return refuse(command.request, std::move(held.error()));
     session = *held;
   }

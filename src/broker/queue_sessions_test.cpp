@@ -186,7 +186,11 @@ TEST(QueueSessions, DeferredMessagesNeedTheSession) {
   rig.credit(one, 1);
   const auto got = rig.next(one).value();
   rig.settle(got.lock, Defer{}, one);
-  EXPECT_EQ(rig.receive_deferred(got.sequence), Errc::argument_error);
+  EXPECT_EQ(
+      rig.receive_deferred(got.sequence, nullptr, ReceiveMode::peek_lock, std::nullopt, ConnectionId{9}),
+      Errc::session_lock_lost)
+      << "the session is known by the message";
+  EXPECT_EQ(rig.receive_deferred(got.sequence + 1), Errc::message_not_found);
   EXPECT_EQ(rig.receive_deferred(got.sequence, nullptr, ReceiveMode::peek_lock, "s", ConnectionId{9}),
             Errc::session_lock_lost);
   Got again;

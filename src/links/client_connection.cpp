@@ -287,6 +287,11 @@ void ClientConnection::on_disposition(amqp::Link& link, const amqp::DispositionO
   if (LinkEnd* end = end_of(link)) end->on_disposition(link, disposition, now_);
 }
 
+// Settling twice is told as the cloud does: the lock is gone [contract 4.4].
+amqp::State ClientConnection::on_late_outcome() {
+  return amqp::State::rejected(tracked({Errc::message_lock_lost, "the delivery was settled already"}));
+}
+
 // ---- who is dropped when ----
 
 std::optional<Tick> ClientConnection::tick(Now now) {

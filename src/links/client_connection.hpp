@@ -87,6 +87,7 @@ class ClientConnection final : private amqp::Handler {
   void on_credit(amqp::Link& link) override;
   void on_transfer(amqp::Link& link, amqp::Delivery& delivery) override;
   void on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition) override;
+  amqp::State on_late_outcome() override;
   void on_closed(amqp::Connection& connection, const amqp::Condition* condition) override;
 
   amqp::SaslStep decide(std::optional<Bytes> response);

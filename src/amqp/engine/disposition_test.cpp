@@ -169,6 +169,23 @@ TEST(Disposition, PeerSaysUnsettledAndWeSettle) {
   EXPECT_EQ(rig.server.events.events.size(), 3u);
 }
 
+// Clients that wait for an answer to every outcome would wait for ever.
+TEST(Disposition, AnOutcomeForASettledDeliveryIsAnsweredWhenTheOwnerWants) {
+  Sent rig{3};
+  rig.peer_says(1, 1, true);
+  rig.peer_says(1, 1, false);
+  EXPECT_TRUE(rig.server.read().empty()) << "the spec asks for no answer";
+  rig.server.events.late_outcome = State::released();
+  rig.peer_says(0, 9, false);  // 1 is settled, 3 to 9 were never sent
+  ASSERT_EQ(rig.server.read().size(), 1u);
+  const Disposition d = rig.server.frames[0].as<Disposition>();
+  EXPECT_FALSE(d.role);
+  EXPECT_EQ(d.first, 1u);
+  EXPECT_FALSE(d.last);
+  EXPECT_EQ(d.settled, true);
+  EXPECT_TRUE(view_state(d.state).is(descriptor::released));
+}
+
 TEST(Disposition, HugeRangesCostNothing) {
   Sent rig{3};
   rig.peer_says(0x9000'0000u, 0x10u, true);  // a range of more than two billion, over the wrap-around

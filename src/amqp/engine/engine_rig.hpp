@@ -138,6 +138,8 @@ struct Recorder : Handler {
                             (of.settled ? " settled" : ""));
     if (disposition) disposition(link, of);
   }
+  State on_late_outcome() override { return late_outcome; }
+  State late_outcome;
   void on_closed(Connection&, const Condition* why) override {
     ++closed;
     close_condition = why ? why->name : "";

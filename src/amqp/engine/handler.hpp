@@ -76,6 +76,9 @@ class Handler {
   virtual void on_drained(Link&) {}
   virtual void on_transfer(Link&, Delivery&) {}
   virtual void on_disposition(Link&, const DispositionOf&) {}
+  // The peer gave an outcome, unsettled, for a delivery of ours that is settled already. What it is told; no
+  // state: nothing, as the spec has it.
+  virtual State on_late_outcome() { return {}; }
 
   // The peer closed, or an error of either side ended the connection. Links are gone already.
   virtual void on_closed(Connection&, const Condition*) {}

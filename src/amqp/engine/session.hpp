@@ -132,6 +132,8 @@ class Session {
   void mark_dirty();
   void want_flow(Link& link);
   void flush();
+  void add_disposition(bool role, bool settled, std::uint32_t id, const amqp::State& state);
+  void answer_late_outcomes(std::uint32_t first, std::uint32_t last);
   void flush_dispositions();
   [[nodiscard]] std::uint32_t window_now() const;
 

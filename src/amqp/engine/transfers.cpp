@@ -291,10 +291,25 @@ void Session::on_disposition(const Disposition& disposition) {
       return tell(id, entry.link, entry.context);
     });
     if (was_full) notify_senders();
+    if (!settled && state.is_outcome()) answer_late_outcomes(disposition.first, last);
   } else {
     incoming_.for_range(disposition.first, last, [&](std::uint32_t id, const IncomingEntry& entry) {
       return tell(id, entry.link, 0);
     });
+  }
+}
+
+void Session::answer_late_outcomes(std::uint32_t first, std::uint32_t last) {
+  // A range may be as long as the peer likes to write it; a client settles what it can have seen lately.
+  static constexpr std::uint32_t answers_max = 4096;
+  std::optional<amqp::State> answer;
+  for (std::uint32_t n = 0; n <= last - first && n < answers_max; ++n) {
+    const std::uint32_t id = first + n;
+    if (static_cast<std::int32_t>(next_delivery_id_ - id) <= 0) return;  // never sent
+    if (outgoing_.find(id)) continue;
+    if (!answer) answer = connection_.handler_.on_late_outcome();
+    if (answer->raw().is_null() || state_ != State::mapped) return;
+    add_disposition(false, true, id, *answer);
   }
 }
 
@@ -311,16 +326,20 @@ bool Session::disposition(Link& link, std::uint32_t id, const amqp::State& state
     if (!entry || entry->link != &link) return false;
     if (settled) outgoing_.erase(id);
   }
+  add_disposition(receiver, settled, id, state);
+  return true;
+}
+
+void Session::add_disposition(bool role, bool settled, std::uint32_t id, const amqp::State& state) {
   mark_dirty();
   if (!dispositions_.empty()) {
     PendingDisposition& back = dispositions_.back();
-    if (back.role == receiver && back.settled == settled && back.last + 1 == id && back.state == state) {
+    if (back.role == role && back.settled == settled && back.last + 1 == id && back.state == state) {
       back.last = id;
-      return true;
+      return;
     }
   }
-  dispositions_.push_back({receiver, settled, id, id, state});
-  return true;
+  dispositions_.push_back({role, settled, id, id, state});
 }
 
 void Session::flush_dispositions() {
