@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "journal/epoch_file.hpp"
+#include "journal/posix_disk.hpp"
 #include "node/data_folder.hpp"
 
 namespace omnibus::node {
@@ -55,6 +57,21 @@ TEST_F(StoreFolders, ReadersShareAndKeepABrokerOut) {
   EXPECT_TRUE(one);
   EXPECT_TRUE(two);
   EXPECT_FALSE(DataFolder::open(path));
+}
+
+// A broker that died before its first record leaves files that are no store yet.
+TEST_F(StoreFolders, AFolderWithoutAStoreHasNoIdentity) {
+  const auto folder = journal::open_posix_folder((data_ / "store-0").string());
+  ASSERT_TRUE(folder);
+  const auto none = store_identity(**folder);
+  ASSERT_TRUE(none);
+  EXPECT_EQ(*none, 0u);
+  EXPECT_TRUE(fs::is_empty(data_ / "store-0")) << "looking made nothing";
+  const auto epoch = journal::EpochFile::open(**folder);
+  ASSERT_TRUE(epoch);
+  EXPECT_EQ(store_identity(**folder).value(), 0u) << "the file is there, nothing is in it";
+  ASSERT_TRUE((*epoch)->save({42, 1}));
+  EXPECT_EQ(store_identity(**folder).value(), 42u);
 }
 
 }  // namespace
