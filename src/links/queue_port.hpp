@@ -78,7 +78,7 @@ class QueuePort final : public EntityPort {
       records.push_back(std::move(bytes));
       return {records.size()};
     }
-    void release(broker::Location) override {}
+    void release(const broker::StoredMessage&) override {}
     std::vector<std::string> records;
   };
 

@@ -131,7 +131,7 @@ constexpr std::array<Key<QueueDraft>, 19> property_keys = {{
     {"EnableExpress", [](const Place& at, QueueDraft& draft) { read_bool(at, draft.is_express); }, any_case},
     {"MaxMessageSizeInKilobytes", read_message_size, any_case},
 }};
-constexpr ObjectKeys<QueueDraft> property_object{"QueueProperties", Unknown::warning, property_keys};
+constexpr ObjectKeys<QueueDraft> property_object{"QueueProperties", Unknown::error, property_keys};
 
 void read_queue_name(const Place& at, QueueDraft& draft) {
   std::string name;
@@ -146,7 +146,7 @@ constexpr std::array<Key<QueueDraft>, 2> queue_keys = {{
     {"Properties", [](const Place& at, QueueDraft& draft) { read_object(at, property_object, draft); },
      any_case},
 }};
-constexpr ObjectKeys<QueueDraft> queue_object{"Queue", Unknown::warning, queue_keys};
+constexpr ObjectKeys<QueueDraft> queue_object{"Queue", Unknown::error, queue_keys};
 
 // The emulator's own defaults, which are not the cloud's.
 QueueDraft new_draft() {

@@ -120,10 +120,10 @@ TEST(ConfigQueues, RangesAreJudgedWithTheLineOfTheProperty) {
 TEST(ConfigQueues, UnknownKeysAreNamedWithTheirLine) {
   EXPECT_THAT(
       findings_of("{\"Name\": \"q\",\n\"Property\": {}, \"Properties\": {\n\"LockDuratoin\": \"PT1M\"}}"),
-      ElementsAre("warning line 2: UserConfig.Namespaces[0].Queues[0].Property: unknown key, ignored; "
+      ElementsAre("error line 2: UserConfig.Namespaces[0].Queues[0].Property: unknown key; "
                   "did you mean 'Properties'?",
-                  "warning line 3: UserConfig.Namespaces[0].Queues[0].Properties.LockDuratoin: unknown "
-                  "key, ignored; did you mean 'LockDuration'?"));
+                  "error line 3: UserConfig.Namespaces[0].Queues[0].Properties.LockDuratoin: unknown "
+                  "key; did you mean 'LockDuration'?"));
   EXPECT_THAT(findings_of(queue("q", R"("UserMetadata": "m")")), ElementsAre(HasSubstr("not kept yet")));
 }
 
