@@ -36,7 +36,9 @@ std::uint32_t Outbox::fill(Letter& letter) {
   std::uint32_t missing = 0;
   for_each_message(letter.answer, [&](const broker::StoredMessage& stored, Payload& into) {
     if (stored.size == 0) return;
-    if (auto bytes = cache_.find(stored))
+    auto bytes = moving_.records() > 0 ? moving_.find(stored) : std::nullopt;
+    if (!bytes) bytes = cache_.find(stored);
+    if (bytes)
       into = std::move(*bytes);
     else
       ++missing;

@@ -29,8 +29,8 @@ class Outbox {
  public:
   using Send = std::function<void(Letter&&)>;
   // All outlive the outbox.
-  Outbox(PayloadCache& cache, RecordReader& reader, Send send)
-      : cache_(cache), reader_(reader), send_(std::move(send)) {}
+  Outbox(PayloadCache& moving, PayloadCache& cache, RecordReader& reader, Send send)
+      : moving_(moving), cache_(cache), reader_(reader), send_(std::move(send)) {}
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
@@ -52,6 +52,7 @@ class Outbox {
   void got(Waiting& waiting, Payload& into, const Result<Payload>& bytes);
   void flush(std::uint32_t connection);
 
+  PayloadCache& moving_;  // what was relocated and is not durable there yet
   PayloadCache& cache_;
   RecordReader& reader_;
   Send send_;

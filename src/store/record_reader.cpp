@@ -1,6 +1,7 @@
 #include "store/record_reader.hpp"
 
 #include "amqp/codec/message.hpp"
+#include "base/check.hpp"
 
 namespace omnibus::store {
 
@@ -9,10 +10,7 @@ void RecordReader::want(const broker::StoredMessage& message, Got got) {
   const auto [at, is_new] = reads_.try_emplace(place);
   at->second.waiters.push_back({message.offset, message.size, std::move(got)});
   if (!is_new) return;
-  if (journal::Position{place} > journal_->durable() && !paused_) {
-    not_durable_.push_back(place);
-    return;
-  }
+  check(paused_ || journal::Position{place} <= journal_->durable(), "what is read is durable");
   line_.push_back(place);
   start();
 }
@@ -25,30 +23,9 @@ bool RecordReader::release_later(const broker::StoredMessage& message) {
   return true;
 }
 
-void RecordReader::durable(journal::Position through) {
-  if (not_durable_.empty()) return;
-  std::vector<std::uint64_t> still;
-  for (const std::uint64_t place : not_durable_)
-    if (journal::Position{place} <= through)
-      line_.push_back(place);
-    else
-      still.push_back(place);
-  not_durable_ = std::move(still);
-  start();
-}
-
 void RecordReader::pause() {
   paused_ = true;
   for (auto& [place, read] : reads_) read.releases.clear();
-  const std::vector<std::uint64_t> lost = std::move(not_durable_);
-  not_durable_.clear();
-  for (const std::uint64_t place : lost) {
-    const auto at = reads_.find(place);
-    const Read read = std::move(at->second);
-    reads_.erase(at);
-    for (const Waiter& waiter : read.waiters)
-      waiter.got(fail(Errc::io, "the store failed before the message had moved"));
-  }
 }
 
 void RecordReader::resume() {

@@ -39,13 +39,11 @@ class RecordReader {
   // The journal outlives the reader.
   void use(journal::Journal& journal) { journal_ = &journal; }
 
+  // The record is durable.
   void want(const broker::StoredMessage& message, Got got);
   // False: nobody waits for the record, release it yourself.
   [[nodiscard]] bool release_later(const broker::StoredMessage& message);
-  // Records up to here can be read.
-  void durable(journal::Position through);
-  // The journal failed: nothing is released any more, records that were not durable are not waited for, and
-  // no read is started; what is under way comes back.
+  // The journal failed: nothing is released any more and no read is started; what is under way comes back.
   void pause();
   // It is open again, and holds are made anew: also for what is still to be read here. Within on_opened().
   void resume();
@@ -73,8 +71,7 @@ class RecordReader {
   journal::Journal* journal_ = nullptr;
   std::shared_ptr<char> life_ = std::make_shared<char>();
   std::unordered_map<std::uint64_t, Read> reads_;
-  std::deque<std::uint64_t> line_;          // durable, to be started
-  std::vector<std::uint64_t> not_durable_;  // relocated a moment ago
+  std::deque<std::uint64_t> line_;  // to be started
   std::uint32_t in_flight_ = 0;
   std::uint64_t started_ = 0;
   bool paused_ = false;

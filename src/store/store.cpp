@@ -125,7 +125,7 @@ Store::Parts::Parts(StoreSettings with, StoreOwner& whose, const MakeJournal& ma
             now = owner.now();
             settle(true);
           }),
-      outbox(cache, reader, [this](Letter&& letter) { send(std::move(letter)); }),
+      outbox(moving, cache, reader, [this](Letter&& letter) { send(std::move(letter)); }),
       journal(make_journal(*this)) {
   reader.use(*journal);
   patience = settings.reopen_first;

@@ -48,8 +48,10 @@ broker::Location Store::Parts::Sink::append(Bytes head, std::span<const Payload*
   }
   const broker::Location at = parts_.append(record);
   if (at == nowhere) return at;
-  if (caches && !messages.empty())
-    parts_.cache.appended(at, static_cast<std::uint32_t>(head.size()), messages);
+  if (!messages.empty())
+    (relocates ? parts_.moving : parts_.cache)
+        .appended(at, static_cast<std::uint32_t>(head.size()), messages);
+  if (relocates) parts_.moved = journal::Position{at.value};
   partition->appended = at;
   parts_.mark_dirty(*partition);
   return at;
@@ -111,7 +113,7 @@ void Store::Parts::on_durable(journal::Position through) {
     completions.pop_front();
     done({});
   }
-  reader.durable(through);
+  if (moved <= through) moving.clear();
   let_go();
   settle(true);
 }
@@ -146,9 +148,9 @@ void Store::Parts::relocate(const journal::RecordView& record) {
   Partition* partition = partitions.find(static_cast<PartitionId>(record.partition));
   if (!partition) return;
   sink.partition = partition;
-  sink.caches = false;  // old messages; nobody asked for them for long
+  sink.relocates = true;
   partition->queue->relocate(record.body, {record.position.value()}, sink);
-  sink.caches = true;
+  sink.relocates = false;
   sink.partition = nullptr;
   if (!broken) return;
   now = owner.now();

@@ -55,7 +55,7 @@ struct Store::Parts final : journal::JournalOwner {
     broker::Location append(Bytes head, std::span<const Payload* const> messages) override;
     void release(const broker::StoredMessage& message) override;
     Partition* partition = nullptr;
-    bool caches = true;  // what is appended is likely to be asked for
+    bool relocates = false;  // old messages that nobody asked for in long
 
    private:
     Parts& parts_;
@@ -112,6 +112,10 @@ struct Store::Parts final : journal::JournalOwner {
   std::uint32_t next_partition = 1;
   Sink sink{*this};
   broker::Effects effects{sink};
+  // Messages on the move to a place that is not durable: they cannot be read there, and their old place may
+  // go. As much as the journal relocates between two syncs.
+  PayloadCache moving{UINT64_MAX};
+  journal::Position moved;
   PayloadCache cache;
   RecordReader reader;
   Outbox outbox;

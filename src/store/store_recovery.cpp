@@ -199,6 +199,7 @@ void Store::Parts::go_down(std::string reason, bool may_reopen) {
   reader.pause();
   // Places that were not durable may come to hold something else.
   cache.clear();
+  moving.clear();
   checkpointer.ended();
   forwards.clear();
   unreadable.clear();
