@@ -14,11 +14,13 @@ IoThread::~IoThread() {
 void IoThread::run(Task task) { push(new Node{std::move(task)}); }
 
 void IoThread::push(Node* node) {
-  // Once it is handed over the node is the thread's, which may have run and freed it already.
+  // Once it is handed over the node is the thread's, which may have run and deleted it already.
   Node* before = newest_.load(std::memory_order_relaxed);
-  do node->next = before;
-  while (!newest_.compare_exchange_weak(before, node, std::memory_order_release, std::memory_order_relaxed));
-  // Not null before means the thread is awake or about to look again.
+  do {
+    node->next = before;
+  } while (
+      !newest_.compare_exchange_weak(before, node, std::memory_order_release, std::memory_order_relaxed));
+  // Not null any more means the thread is awake or about to look again.
   if (before == nullptr) newest_.notify_one();
 }
 
