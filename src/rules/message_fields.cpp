@@ -123,7 +123,7 @@ Scalar MessageFields::user(const NameView& name) {
     const Place place = find_edited(name);
     if (problem_) return Scalar::failed();
     if (place.where == Found::no) return Scalar::unknown();
-    if (place.where == Found::in_edits) return scalar_of(*edits_->user[place.index].value, arena_);
+    if (place.where == Found::in_edits) return scalar_of(*edits_->user[place.index].value, scratch_);
     return value_of(properties()[place.index]);
   }
   Property* const property = find(name);
@@ -210,13 +210,17 @@ Scalar MessageFields::annotation(std::string_view key) {
 Scalar MessageFields::system(SystemField field) {
   if (edits_) [[unlikely]] {
     if (const auto* edit = edits_->find(field)) {
-      if (field != SystemField::time_to_live) return scalar_of(edit->value, arena_);
+      if (field != SystemField::time_to_live) return scalar_of(edit->value, scratch_);
       const auto ms = edit->value.as_integer();
       return ms ? Scalar::of_time_span_ticks(*ms * ticks_per_ms) : Scalar::unknown();
     }
   }
-  const Scalar scalar = system_in_message(field);
-  return problem_ ? Scalar::failed() : scalar;
+  const auto index = static_cast<std::size_t>(field);
+  if ((system_known_ >> index & 1) == 0) {
+    system_[index] = system_in_message(field);
+    system_known_ |= 1u << index;
+  }
+  return problem_ ? Scalar::failed() : system_[index];
 }
 
 Scalar MessageFields::system_in_message(SystemField field) {

@@ -73,7 +73,10 @@ class MessageFields {
   // While set, lookups see the message with these edits: later statements of an action see earlier ones.
   void set_edits(const MessageEdits* edits) { edits_ = edits; }
 
+  // For texts that live as long as this.
   [[nodiscard]] TextArena& arena() { return arena_; }
+  // For texts of one evaluation; each begins by clearing it.
+  [[nodiscard]] TextArena& scratch() { return scratch_; }
 
  private:
   static constexpr std::size_t few = 24;
@@ -105,8 +108,11 @@ class MessageFields {
   std::vector<std::uint32_t> order_;  // of many_, by hash and place
   amqp::Properties properties_{};
   amqp::Header header_{};
+  std::array<Scalar, system_field_count> system_{};
+  std::uint32_t system_known_ = 0;  // which of them have been read, bit by bit
   std::optional<Error> problem_;
   TextArena arena_;
+  TextArena scratch_;
 };
 
 }  // namespace omnibus::rules

@@ -1,7 +1,8 @@
 // A value as rules see it: what a property, a constant or a sub-expression is worth [contract SQL §5].
 //
 // Small and trivially copied. Texts are views: of the message, of the rule or of a TextArena, whoever made
-// them. Decimals and unsigned integers past Int64 are doubles here (decision 15).
+// them. There is no decimal here: decimals and unsigned integers past Int64 are the
+// nearest double, as the contract allows, so two such numbers can be equal that differ in their last digits.
 #pragma once
 
 #include <array>

@@ -84,6 +84,7 @@ Truth Evaluator::fail_condition(std::string problem) {
 Truth Evaluator::test(const Program& program) {
   program_ = &program;
   problem_.clear();
+  fields_.scratch().clear();
   const Truth truth = condition(at(program.root));
   if (truth == Truth::failed && problem_.empty()) problem_ = "the message cannot be read";
   return truth;
@@ -92,6 +93,7 @@ Truth Evaluator::test(const Program& program) {
 Scalar Evaluator::value(const Program& program, Program::Index expression) {
   program_ = &program;
   problem_.clear();
+  fields_.scratch().clear();
   const Scalar scalar = value(at(expression));
   if (scalar.kind == Kind::failed && problem_.empty()) problem_ = "the message cannot be read";
   return scalar;
@@ -296,8 +298,8 @@ Scalar Evaluator::times(char op, const Scalar& a, const Scalar& b) {
 Scalar Evaluator::join(const Scalar& a, const Scalar& b) {
   std::array<char, 32> left;
   std::array<char, 32> right;
-  const auto joined = fields_.arena().join(a.kind == Kind::text ? a.view() : number_text(a, left),
-                                           b.kind == Kind::text ? b.view() : number_text(b, right));
+  const auto joined = fields_.scratch().join(a.kind == Kind::text ? a.view() : number_text(a, left),
+                                             b.kind == Kind::text ? b.view() : number_text(b, right));
   if (!joined) return fail_with(fmt::format("joined texts exceed {} bytes", TextArena::bytes_max));
   return Scalar::of_text(*joined);
 }

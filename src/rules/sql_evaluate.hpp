@@ -1,8 +1,8 @@
 // Evaluates programs on a message with three-valued logic [contract SQL §5].
 //
 // Deterministic but for newid(), whose randomness the caller hands in. Allocates nothing of its own; joined
-// texts go to the fields' arena. Order is part of the contract: left first, and what the left side decides is
-// not evaluated further.
+// texts go to the fields' scratch. Order is part of the contract: left first, and what the left side decides
+// is not evaluated further.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ class Evaluator {
 
   // The filter's condition. After `failed`, problem() says why.
   [[nodiscard]] Truth test(const Program& program);
-  // One expression of an action.
+  // One expression of an action. A text lives until the next evaluation on these fields.
   [[nodiscard]] Scalar value(const Program& program, Program::Index expression);
 
   [[nodiscard]] const std::string& problem() const { return problem_; }

@@ -22,7 +22,7 @@ BOOST_ROOMS = {"net", "node", "admin"}
 BOOST_JSON_ROOMS = {"auth", "admin", "node"}
 
 # State belongs to one core there, crossing cores is a message: a mutex would mean that broke.
-MUTEX_FREE_ROOMS = {"amqp", "broker", "journal", "store"}
+MUTEX_FREE_ROOMS = {"amqp", "broker", "journal", "rules", "store"}
 
 CODE = {".hpp", ".cpp", ".h", ".cc", ".ipp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
