@@ -16,6 +16,15 @@ std::size_t character_size(std::string_view text, std::size_t at) {
   return size;
 }
 
+// What follows a % up to the next character that is not plain.
+std::string_view plain_run(std::string_view pattern, std::size_t from, std::string_view escape) {
+  std::size_t end = from;
+  while (end < pattern.size() && pattern[end] != '%' && pattern[end] != '_' &&
+         (escape.empty() || !pattern.substr(end).starts_with(escape)))
+    end += character_size(pattern, end);
+  return pattern.substr(from, end - from);
+}
+
 }  // namespace
 
 bool is_like(std::string_view text, std::string_view pattern, std::string_view escape) {
@@ -24,13 +33,24 @@ bool is_like(std::string_view text, std::string_view pattern, std::string_view e
   std::size_t p = 0;
   std::size_t after_run = none;  // in the pattern, behind the last %
   std::size_t run_end = 0;       // in the text, where that % ends for now
+  std::string_view plain;        // what must follow it, or nothing
+  // The next place where the % can end: where the plain text behind it begins.
+  const auto end_run = [&](std::size_t from) {
+    run_end = from <= text.size() ? text.find(plain, from) : none;
+    t = run_end;
+    p = after_run;
+    return run_end != none;
+  };
   while (true) {
     if (p < pattern.size()) {
       const bool escaped = !escape.empty() && pattern.substr(p).starts_with(escape);
       if (!escaped && pattern[p] == '%') {
-        after_run = ++p;
-        run_end = t;
-        if (p == pattern.size()) return true;
+        after_run = p + 1;
+        plain = plain_run(pattern, after_run, escape);
+        // At the end of the pattern only the end of the text will do.
+        if (after_run + plain.size() == pattern.size())
+          return text.size() - t >= plain.size() && text.ends_with(plain);
+        if (!end_run(t)) return false;
         continue;
       }
       if (t < text.size()) {
@@ -53,9 +73,7 @@ bool is_like(std::string_view text, std::string_view pattern, std::string_view e
     }
     // No way on: let the last % take one more character, if it can.
     if (after_run == none || run_end >= text.size()) return false;
-    run_end += character_size(text, run_end);
-    t = run_end;
-    p = after_run;
+    if (!end_run(run_end + character_size(text, run_end))) return false;
   }
 }
 
