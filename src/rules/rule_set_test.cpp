@@ -1,6 +1,8 @@
 // Which copies a message becomes [contract SQL §5.6, §8, §11].
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "rules/rules_rig.hpp"
 
 namespace omnibus::rules {
@@ -116,6 +118,12 @@ TEST(RuleSet, CorrelationPropertiesAreTyped) {
   EXPECT_EQ(rig.match(MessageRig{}.property("n", Value{true})), "4");
   EXPECT_EQ(rig.match(MessageRig{}.property("n", Value{})), "");
   EXPECT_EQ(rig.match(MessageRig{}.property("n", Value::list({}))), "");
+  // As doubles these two are one, as integers they are not; and nothing equals NaN.
+  ASSERT_TRUE(rig.add(5, correlation("r", {.properties = {{"n", Value{std::int64_t{9007199254740993}}}}})));
+  ASSERT_TRUE(rig.add(6, correlation("r", {.properties = {{"n", Value{NAN}}}})));
+  EXPECT_EQ(rig.match(MessageRig{}.property("n", Value{std::int64_t{9007199254740993}})), "5");
+  EXPECT_EQ(rig.match(MessageRig{}.property("n", Value{std::int64_t{9007199254740992}})), "");
+  EXPECT_EQ(rig.match(MessageRig{}.property("n", Value{NAN})), "");
 }
 
 TEST(RuleSet, CorrelationFiltersThatAreRefused) {

@@ -80,8 +80,8 @@ Result<amqp::Value> system_value(SystemField field, const Scalar& scalar) {
 struct KeepType {
   const Scalar& scalar;
 
-  amqp::Value operator()(auto old) const {
-    using T = decltype(old);
+  template <class T>
+  amqp::Value operator()(const T& /*old*/) const {
     if constexpr (std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char32_t>) {
       if (scalar.kind == Kind::integer && std::in_range<T>(scalar.integer))
         return amqp::Value{static_cast<T>(scalar.integer)};

@@ -7,7 +7,7 @@ namespace omnibus::rules {
 char* TextArena::make(std::size_t size) {
   if (size > bytes_max - used_) return nullptr;
   if (static_cast<std::size_t>(end_ - at_) < size) {
-    constexpr std::size_t chunk_bytes = 64 * 1024;
+    constexpr std::size_t chunk_bytes = std::size_t{64} * 1024;
     // A kept chunk that is too small for this one text is of no use before the next clear().
     while (next_chunk_ < chunks_.size() && chunks_[next_chunk_].size < size) ++next_chunk_;
     if (next_chunk_ == chunks_.size()) {

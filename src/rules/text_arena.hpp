@@ -15,7 +15,7 @@ namespace omnibus::rules {
 
 class TextArena {
  public:
-  static constexpr std::size_t bytes_max = 1024 * 1024;
+  static constexpr std::size_t bytes_max = std::size_t{1024} * 1024;
 
   TextArena() = default;
   TextArena(const TextArena&) = delete;
