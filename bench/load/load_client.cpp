@@ -22,6 +22,9 @@ using namespace std::chrono_literals;
   std::_Exit(1);
 }
 
+// Reactors whose connections may end.
+std::atomic<int> ending{0};
+
 // The bytes in front of the filler: an id, and the moment of sending as the first bytes of the data.
 Payload make_message(std::uint64_t number, Tick now, const Slice& filler) {
   amqp::Encoder out;
@@ -66,7 +69,7 @@ class Client : public net::StreamHandler, protected amqp::Handler {
   std::size_t gather(std::span<iovec> out) override { return engine_.gather(out); }
   void wrote(std::size_t bytes) override { engine_.wrote(bytes, tick_now()); }
   void on_closed(const Error* why) override {
-    if (why) give_up(fmt::format("a connection ended: {}", why->detail));
+    if (why && ending == 0) give_up(fmt::format("a connection ended: {}", why->detail));
   }
 
  protected:
@@ -221,6 +224,8 @@ class Sink final : public Client {
     if (link.credit() <= credit / 2) link.grant(credit - link.credit());
     counts_.received.fetch_add(1, std::memory_order_relaxed);
   }
+  // The sender ends the connection as it likes.
+  void on_closed(const Error*) override {}
   static constexpr std::uint32_t credit = 1000;
   ReceiverCounts& counts_;
 };
@@ -235,6 +240,13 @@ void connect(net::Reactor& reactor, std::uint16_t port, Make make) {
 
 }  // namespace
 
+void end_load(net::Reactor& reactor) {
+  ++ending;
+  reactor.stop();
+  reactor.join();
+  --ending;
+}
+
 void start_sender(net::Reactor& reactor, const LoadTarget& target, const SenderLoad& load,
                   SenderCounts& counts) {
   connect(reactor, target.port,
@@ -247,26 +259,30 @@ void start_receiver(net::Reactor& reactor, const LoadTarget& target, std::uint32
           [=, &counts](net::Stream& stream) { return new Receiver(stream, target, credit, counts); });
 }
 
-std::uint16_t start_sink(net::ShardPool& pool, ReceiverCounts& counts) {
-  struct Accepting final : net::ConnectionHandler {
-    explicit Accepting(ReceiverCounts& c) : counts(c) {}
-    std::unique_ptr<net::StreamHandler> on_amqp(net::Stream& stream, bool) override {
-      return std::make_unique<Sink>(stream, counts);
-    }
-    void on_http(net::HttpRequest, net::HttpReply) override {}
-    void on_trouble(const Error& what) override { give_up(what.detail); }
-    ReceiverCounts& counts;
-  };
-  // Both live as long as the program: a benchmark ends by ending.
-  static std::vector<std::unique_ptr<Accepting>> handlers;
-  static std::vector<std::unique_ptr<net::Listener>> listeners;
-  handlers.push_back(std::make_unique<Accepting>(counts));
+struct SinkServer::Accepting final : net::ConnectionHandler {
+  explicit Accepting(ReceiverCounts& c) : counts(c) {}
+  std::unique_ptr<net::StreamHandler> on_amqp(net::Stream& stream, bool) override {
+    return std::make_unique<Sink>(stream, counts);
+  }
+  void on_http(net::HttpRequest, net::HttpReply) override {}
+  void on_trouble(const Error& what) override { give_up(what.detail); }
+  ReceiverCounts& counts;
+  std::unique_ptr<net::Listener> listener;
+};
+
+SinkServer::SinkServer(net::ShardPool& pool, ReceiverCounts& counts)
+    : accepting_(std::make_unique<Accepting>(counts)) {
   net::ListenerSettings settings;
   settings.addresses = {"127.0.0.1:0"};
-  auto listener = net::Listener::open(pool, std::move(settings), *handlers.back());
+  auto listener = net::Listener::open(pool, std::move(settings), *accepting_);
   if (!listener) give_up(listener.error().detail);
-  listeners.push_back(*std::move(listener));
-  const std::string& address = listeners.back()->addresses().front();
+  accepting_->listener = *std::move(listener);
+}
+
+SinkServer::~SinkServer() = default;
+
+std::uint16_t SinkServer::port() const {
+  const std::string& address = accepting_->listener->addresses().front();
   return static_cast<std::uint16_t>(std::atoi(address.c_str() + address.rfind(':') + 1));
 }
 

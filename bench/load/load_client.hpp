@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -15,6 +16,9 @@
 #include "net/reactor.hpp"
 
 namespace omnibus::bench {
+
+// Stops a reactor that carries load: connections that end by this are no trouble.
+void end_load(net::Reactor& reactor);
 
 struct LoadTarget {
   std::uint16_t port = 0;
@@ -48,7 +52,17 @@ struct ReceiverCounts {
 void start_receiver(net::Reactor& reactor, const LoadTarget& target, std::uint32_t credit,
                     ReceiverCounts& counts);
 
-// No broker: the other end of a TCP connection, which accepts every message. Returns its port.
-[[nodiscard]] std::uint16_t start_sink(net::ShardPool& pool, ReceiverCounts& counts);
+// No broker: the other end of a TCP connection, which accepts every message. The pool and the counts outlive
+// it.
+class SinkServer {
+ public:
+  SinkServer(net::ShardPool& pool, ReceiverCounts& counts);
+  ~SinkServer();
+  [[nodiscard]] std::uint16_t port() const;
+
+ private:
+  struct Accepting;
+  std::unique_ptr<Accepting> accepting_;
+};
 
 }  // namespace omnibus::bench

@@ -40,8 +40,7 @@ void fill(BrokerProcess& broker, std::uint64_t messages, std::uint32_t bytes) {
   }
   fmt::print("filled {} messages of {} bytes in {:.1f} s ({:.0f}/s)\n", messages, bytes, seconds_since(start),
              static_cast<double>(messages) / seconds_since(start));
-  reactor.stop();
-  reactor.join();
+  end_load(reactor);
 }
 
 void report(const BrokerProcess& broker, const char* when, std::uint64_t messages) {
@@ -60,8 +59,7 @@ void back_after(BrokerProcess& broker, int signal, const char* name, std::uint64
   reactor.start();
   while (counts.received == 0) std::this_thread::sleep_for(200us);
   const double first = seconds_since(ready);
-  reactor.stop();
-  reactor.join();
+  end_load(reactor);
   fmt::print("after {}: ready in {:.2f} s, first message {:.0f} ms later; aim < 20 s; {:.1f} CPU s\n", name,
              std::chrono::duration<double>(broker.exec_to_answer()).count(), first * 1e3,
              broker.cpu_seconds());

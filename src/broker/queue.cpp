@@ -21,6 +21,8 @@ void Queue::apply(Instant now, const Command& command, Effects& effects) {
   parts_->effects = nullptr;
 }
 
+bool Queue::take_sync_wish() { return std::exchange(parts_->sync_wanted, false); }
+
 Instant Queue::next_deadline() const { return parts_->next_deadline(); }
 const QueueSettings& Queue::settings() const { return parts_->settings; }
 
@@ -60,7 +62,12 @@ void Queue::Parts::emit_when_durable(Effect effect) {
   if (appended <= durable && waiting.empty())
     emit(std::move(effect));
   else
-    waiting.push_back({appended, std::move(effect), {}});
+    wait_for_journal({appended, std::move(effect), {}});
+}
+
+void Queue::Parts::wait_for_journal(Waiting what) {
+  sync_wanted |= what.effect.has_value();
+  waiting.push_back(std::move(what));
 }
 
 void Queue::Parts::done_when_durable(RequestId request) {

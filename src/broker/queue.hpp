@@ -55,6 +55,9 @@ class Queue {
   Queue& operator=(const Queue&) = delete;
 
   void apply(Instant now, const Command& command, Effects& effects);
+  // Whether a peer, or a message, waits for what was appended since this was last asked. When not (locks,
+  // settlements that nobody wants an answer to), the records may wait for the next that is in a hurry.
+  [[nodiscard]] bool take_sync_wish();
   // When Wake is due; `never` when nothing waits for time.
   [[nodiscard]] Instant next_deadline() const;
 

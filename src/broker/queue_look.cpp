@@ -87,7 +87,7 @@ void Queue::Parts::on(const ReceiveDeferred& command) {
   }
   if (!slots.empty()) append(record);
   emit_when_durable(std::move(answer));
-  for (const StoredMessage& one : dead) waiting.push_back({appended, std::nullopt, one});
+  for (const StoredMessage& one : dead) wait_for_journal({appended, std::nullopt, one});
 }
 
 void Queue::Parts::on(const BatchDelete& command) {

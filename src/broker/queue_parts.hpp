@@ -69,6 +69,7 @@ struct Queue::Parts {
   void refuse(RequestId request, Error error);
   // Says so once everything appended so far is durable.
   void emit_when_durable(Effect effect);
+  void wait_for_journal(Waiting what);
   void done_when_durable(RequestId request);
   Location append(const Record& record);
   void release(const StoredMessage& message);
@@ -192,6 +193,7 @@ struct Queue::Parts {
   Location appended;
   std::deque<Waiting> waiting;
   std::deque<std::pair<Location, std::uint32_t>> fresh;  // stored messages nobody may see yet
+  bool sync_wanted = false;  // something waits for a record that was appended since this was last asked
   bool failed = false;
 
   std::vector<std::uint32_t> touched;

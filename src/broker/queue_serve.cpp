@@ -92,7 +92,7 @@ void Queue::Parts::flush_deliveries() {
     new_removals.sequences.clear();
     for (auto& one : new_deliveries) {
       one.at = appended;
-      waiting.push_back(std::move(one));
+      wait_for_journal(std::move(one));
     }
     new_deliveries.clear();
   }
@@ -160,7 +160,7 @@ void Queue::Parts::drained(Receiver& receiver) {
   if (receiver.on_the_way == 0)
     emit(effect);
   else
-    waiting.push_back({appended, effect, {}});  // behind its last delivery
+    wait_for_journal({appended, effect, {}});  // behind its last delivery
 }
 
 void Queue::Parts::on(const CloseReceiver& command) {

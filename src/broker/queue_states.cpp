@@ -214,7 +214,10 @@ void Queue::Parts::add_stored(const StoredRecord& record, Location at,
     set_changes(slot, item.changes);
     place(slot);
     set_state(slot, state_of(item));
-    if (entry.state == EntryState::pending) fresh.emplace_back(at, slot);
+    if (entry.state == EntryState::pending) {
+      fresh.emplace_back(at, slot);
+      sync_wanted = true;
+    }
   }
   next_sequence = std::max(next_sequence, record.next);
 }

@@ -36,6 +36,7 @@ void Queue::Parts::pass_time() {
     const Location place = append(record);
     activate(slot, record.activated, now, expires);
     fresh.emplace_back(place, slot);
+    sync_wanted = true;
   }
   if (settings.requires_duplicate_detection) history.forget(now, settings.duplicate_window);
   if (receivers.first_wait_end() <= now) grant_sessions();

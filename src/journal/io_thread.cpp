@@ -1,14 +1,19 @@
 #include "journal/io_thread.hpp"
 
+#include <cerrno>
 #include <utility>
 
 namespace omnibus::journal {
 
-IoThread::IoThread() : thread_([this] { work(); }) {}
+IoThread::IoThread() {
+  ::sem_init(&handed_over_, 0, 0);
+  thread_ = std::thread([this] { work(); });
+}
 
 IoThread::~IoThread() {
   push(new Node);
   thread_.join();
+  ::sem_destroy(&handed_over_);
 }
 
 void IoThread::run(Task task) { push(new Node{std::move(task)}); }
@@ -21,12 +26,13 @@ void IoThread::push(Node* node) {
   } while (
       !newest_.compare_exchange_weak(before, node, std::memory_order_release, std::memory_order_relaxed));
   // Not null any more means the thread is awake or about to look again.
-  if (before == nullptr) newest_.notify_one();
+  if (before == nullptr) ::sem_post(&handed_over_);
 }
 
 void IoThread::work() {
   for (bool ended = false; !ended;) {
-    newest_.wait(nullptr, std::memory_order_acquire);
+    while (::sem_wait(&handed_over_) != 0 && errno == EINTR) {
+    }
     Node* taken = newest_.exchange(nullptr, std::memory_order_acquire);
     Node* oldest = nullptr;
     while (taken) {

@@ -5,6 +5,8 @@
 // of recovery or relocation each, and the single reads their owner asked for.
 #pragma once
 
+#include <semaphore.h>
+
 #include <atomic>
 #include <thread>
 
@@ -35,6 +37,9 @@ class IoThread {
   void work();
 
   std::atomic<Node*> newest_{nullptr};
+  // Not std::atomic::wait: that yields the core several times before it sleeps, which on a busy machine costs
+  // more than the sleep.
+  sem_t handed_over_{};
   std::thread thread_;
 };
 

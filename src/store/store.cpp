@@ -225,9 +225,23 @@ void Store::Parts::settle(bool commits) {
       }
       turn_bytes = 0;
     }
-    if (journal->is_open()) journal->commit();
+    commit();
   }
   tell_deadline();
+}
+
+void Store::Parts::commit() {
+  if (!journal->is_open()) return;
+  const bool waited_for = urgent || !completions.empty() || state != StoreState::open || commit_at <= now ||
+                          settings.lazy_commit == std::chrono::milliseconds::zero();
+  if (!waited_for) {
+    if (commit_at == broker::never && journal->appended() > journal->durable())
+      commit_at = now + settings.lazy_commit;
+    return;
+  }
+  urgent = false;
+  commit_at = broker::never;
+  journal->commit();
 }
 
 void Store::Parts::go_on() {
@@ -254,7 +268,7 @@ Instant Store::Parts::next_deadline() const {
     if (checkpointer.writing())
       first = std::min(first, journal->checkpoint_ready() ? now : now + checkpoint_poll);
     if (!graves.empty()) first = std::min(first, now + checkpoint_poll);
-    first = std::min(first, std::min(checkpoint_at, probe_at));
+    first = std::min(first, std::min({checkpoint_at, probe_at, commit_at}));
   }
   return first;
 }

@@ -50,6 +50,9 @@ struct StoreSettings {
   std::uint32_t checkpoint_items_per_turn = 2000;
   // close() writes a checkpoint when there are no more messages and partitions than this.
   std::uint64_t closing_checkpoint_items_max = 200'000;
+  // What nobody waits for (locks, settlements without an answer) goes to the disk with what somebody does, or
+  // after this: an idle consumer costs no sync of its own. 0: with every turn.
+  std::chrono::milliseconds lazy_commit = std::chrono::milliseconds{10};
   std::chrono::milliseconds checkpoint_retry = std::chrono::seconds{30};
   std::chrono::milliseconds reopen_first = std::chrono::milliseconds{200};
   std::chrono::milliseconds reopen_longest = std::chrono::seconds{30};

@@ -13,6 +13,7 @@ void Store::Parts::run(Partition& partition, const broker::Command& command) {
   sink.partition = &partition;
   partition.queue->apply(now, command, effects);
   sink.partition = nullptr;
+  urgent |= partition.queue->take_sync_wish();
   partitions.reschedule(partition);
   std::vector<broker::Effect> list = std::move(effects.list);
   effects.list.clear();

@@ -26,6 +26,7 @@ struct Store::Parts final : journal::JournalOwner {
   // At the end of every call from outside: carries out what it led to; `commits` when it ends a turn.
   void settle(bool commits);
   // What goes on over many turns.
+  void commit();  // now when somebody waits for it, else soon
   void go_on();
   void start_checkpoint();
   void tell_deadline();
@@ -139,7 +140,9 @@ struct Store::Parts final : journal::JournalOwner {
     journal::Position through;
     std::uint64_t bytes = 0;
   };
-  std::deque<Turn> turns;  // what was appended, by commit
+  bool urgent = false;                // somebody waits for what was appended
+  Instant commit_at = broker::never;  // of what nobody waits for
+  std::deque<Turn> turns;             // what was appended, by commit
   std::uint64_t turn_bytes = 0;
   std::uint64_t backlog_bytes = 0;
   struct Release {

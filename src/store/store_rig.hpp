@@ -116,11 +116,13 @@ struct RigSettings {
   journal::FileJournalSettings journal{.segment_bytes = 64u << 10};
   bool memory = false;
   std::uint64_t seed = 1;
+  bool lazy = false;  // commits as in the product; otherwise a turn ends on the disk
 };
 
 class StoreRig {
  public:
   explicit StoreRig(RigSettings with = {}) : settings(with), disk(journal::SimDisk::make(with.seed)) {
+    if (!settings.lazy) settings.store.lazy_commit = {};
     if (settings.journal.store == 0) settings.journal.store = 0x0123456789abcdef;
     start();
   }

@@ -32,6 +32,29 @@ TEST(Store, SendIsAnsweredWhenDurableAndReceived) {
   EXPECT_EQ(rig.store->stats().cache_records, 0u) << "dropped when released";
 }
 
+// Locks and unanswered settlements cost no sync of their own.
+TEST(Store, WhatNobodyWaitsForSharesTheNextSync) {
+  StoreRig rig{{.lazy = true}};
+  rig.open();
+  const auto id = rig.create("orders");
+  const auto who = receiver(1);
+  rig.attach(id, who);
+  rig.credit(id, who, 10);
+  rig.turn();
+  rig.advance(1s);
+  const std::uint64_t before = rig.store->stats().journal.syncs;
+  rig.send(id, "one", 10);
+  const auto got = rig.next(who);
+  ASSERT_TRUE(got);
+  rig.apply(id, broker::Settle{broker::RequestId::none, {got->effect.lock}, broker::Complete{}, {}, who});
+  rig.turn();
+  EXPECT_EQ(rig.store->stats().journal.syncs, before + 1) << "the send's";
+  rig.advance(rig.settings.store.lazy_commit);
+  EXPECT_EQ(rig.store->stats().journal.syncs, before + 2) << "nothing came by: lock and completion together";
+  rig.advance(1s);
+  EXPECT_EQ(rig.store->stats().journal.syncs, before + 2);
+}
+
 TEST(Store, RestartBringsEverythingBack) {
   for (const bool clean : {true, false}) {
     StoreRig rig;
