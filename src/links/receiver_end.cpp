@@ -124,13 +124,13 @@ void ReceiverEnd::send(const broker::Deliver& delivery, Payload message) {
   outgoing.settled = mode_ == broker::ReceiveMode::receive_and_delete;
   if (!outgoing.settled) {
     std::uint32_t place = 0;
-    if (free_locks_.empty()) {
-      place = static_cast<std::uint32_t>(locks_.size());
-      locks_.push_back(delivery.lock);
+    if (free_unsettled_.empty()) {
+      place = static_cast<std::uint32_t>(unsettled_.size());
+      unsettled_.push_back({delivery.lock});
     } else {
-      place = free_locks_.back();
-      free_locks_.pop_back();
-      locks_[place] = delivery.lock;
+      place = free_unsettled_.back();
+      free_unsettled_.pop_back();
+      unsettled_[place] = {delivery.lock};
     }
     outgoing.context = place + 1;
   }
@@ -180,7 +180,7 @@ void ReceiverEnd::settle(const broker::LockToken& lock, broker::Outcome outcome,
 }
 
 void ReceiverEnd::on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition, Now now) {
-  if (disposition.context == 0 || disposition.context > locks_.size()) return;
+  if (disposition.context == 0 || disposition.context > unsettled_.size()) return;
   if (disposition.state.descriptor == 0 && !disposition.settled) return;
   auto asked = read_outcome(disposition.state);
   if (!asked) {
@@ -191,10 +191,12 @@ void ReceiverEnd::on_disposition(amqp::Link& link, const amqp::DispositionOf& di
   }
   if (!*asked && !disposition.settled) return;
   const auto place = static_cast<std::uint32_t>(disposition.context - 1);
-  const broker::LockToken lock = locks_[place];
+  const broker::LockToken lock = unsettled_[place].lock;
+  // Said twice before it was answered: the one answer there can be is that to the first.
+  if (unsettled_[place].settling && !disposition.settled) return;
   broker::Outcome outcome = *asked ? std::move((*asked)->outcome) : broker::Outcome{broker::Release{}};
   if (disposition.settled) {
-    free_locks_.push_back(place);
+    free_unsettled_.push_back(place);
     settle(lock, std::move(outcome), broker::RequestId::none);
     return flush();
   }
@@ -207,6 +209,7 @@ void ReceiverEnd::on_disposition(amqp::Link& link, const amqp::DispositionOf& di
     free_settling_.pop_back();
   }
   settling_[tag] = {disposition.id, std::move((*asked)->echo)};
+  unsettled_[place].settling = true;
   settle(lock, std::move(outcome), context_.entities.expect(*this, std::uint64_t{place} << 32 | tag));
 }
 
@@ -218,7 +221,7 @@ void ReceiverEnd::on_answer(std::uint64_t tag, broker::Answer& answer, Now now) 
   // Unknown here means that the client has settled it meanwhile, which gave the place of its lock free.
   if (link_->disposition(done.delivery_id,
                          refused ? amqp::State::rejected(context_.tracked(refused->error, now)) : done.echo))
-    free_locks_.push_back(static_cast<std::uint32_t>(tag >> 32));
+    free_unsettled_.push_back(static_cast<std::uint32_t>(tag >> 32));
   flush();
 }
 

@@ -34,6 +34,10 @@ class ReceiverEnd final : public LinkEnd, private AnswerTaker, private DeliveryT
     broker::Deliver delivery;
     Payload message;
   };
+  struct Unsettled {
+    broker::LockToken lock;
+    bool settling = false;  // the entity has been asked
+  };
   // A settlement that the entity has not answered.
   struct Settling {
     std::uint32_t delivery_id = 0;
@@ -69,8 +73,8 @@ class ReceiverEnd final : public LinkEnd, private AnswerTaker, private DeliveryT
   std::optional<std::uint64_t> drained_at_;  // the entity's count when it had no more; to be answered
 
   std::deque<Waiting> waiting_;
-  std::vector<broker::LockToken> locks_;  // of unsettled deliveries; a delivery's context is its place + 1
-  std::vector<std::uint32_t> free_locks_;
+  std::vector<Unsettled> unsettled_;  // a delivery's context is its place + 1
+  std::vector<std::uint32_t> free_unsettled_;
   std::vector<Settling> settling_;  // a request's tag is its place
   std::vector<std::uint32_t> free_settling_;
 };
