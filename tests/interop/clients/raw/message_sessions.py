@@ -2,10 +2,10 @@
 
 import time
 
-from peer import check_kind, frame_text
+from peer import check_kind
 from report import check
 from talk import (ACCEPTED, SESSION_FILTER, TICKS_AT_EPOCH, Talk, check_array, message, now_ms, with_queue)
-from wire.frames import frame
+from wire.frames import frame, frame_text
 from wire.values import (NULL, binary, boolean, described, int_, map_, string, text, timestamp, uint, ulong)
 
 FILTER_CODE = ulong(0x137000000C)
