@@ -1,5 +1,8 @@
 #include "queues.hpp"
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <proton/connection.hpp>
 #include <proton/connection_options.hpp>
 #include <proton/container.hpp>
@@ -17,12 +20,13 @@
 #include <proton/tracker.hpp>
 #include <proton/transport.hpp>
 #include <proton/work_queue.hpp>
+#include <thread>
 #include <vector>
 
 namespace interop {
 namespace {
 
-const proton::duration give_up{10000};
+constexpr std::chrono::seconds give_up{10};
 const proton::duration quiet{500};
 
 struct Received {
@@ -57,7 +61,24 @@ class Exchange : public proton::messaging_handler {
   explicit Exchange(Plan plan) : plan_(std::move(plan)) {}
 
   Exchange& run() {
-    proton::container(*this).run();
+    proton::container container(*this);
+    // A timer of the container's own would keep it running until it is due.
+    std::mutex mutex;
+    std::condition_variable ended;
+    bool over = false;
+    std::thread watchdog([&] {
+      std::unique_lock lock(mutex);
+      if (ended.wait_for(lock, give_up, [&] { return over; })) return;
+      trouble = "timed out";
+      container.stop();
+    });
+    container.run();
+    {
+      const std::lock_guard lock(mutex);
+      over = true;
+    }
+    ended.notify_one();
+    watchdog.join();
     check(trouble.empty(), trouble);
     return *this;
   }
@@ -75,7 +96,6 @@ class Exchange : public proton::messaging_handler {
                              .password(plan_.key)
                              .sasl_allowed_mechs("PLAIN")
                              .sasl_allow_insecure_mechs(true));
-    c.schedule(give_up, [this, &c] { end(c, "timed out"); });
   }
   void on_connection_open(proton::connection& c) override {
     if (plan_.bodies.empty()) return receive(c);
