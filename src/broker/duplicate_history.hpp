@@ -5,6 +5,7 @@
 // oldest bucket goes early: a bound on memory is kept before the full window is.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -40,6 +41,7 @@ class DuplicateHistory {
     std::int64_t accepted = empty;
   };
   static constexpr std::int64_t empty = INT64_MIN;
+  static constexpr int place_bits = 26;  // of a position; a bucket holds a quarter of ids_max at most
   struct Bucket {
     std::uint64_t number = 0;  // counts up; survives the departure of older ones
     std::int64_t first = 0;
@@ -57,19 +59,23 @@ class DuplicateHistory {
   std::size_t size_ = 0;
 };
 
-// A position is bucket number and place in its table. A table that grew since is visited again from its
-// start: adding an id twice changes nothing.
+// A position is bucket number, size of its table (as a power of two) and place in it. A table that grew since
+// is visited again from its start, for growing puts ids elsewhere: adding an id twice changes nothing.
 template <class Visit>
 std::uint64_t DuplicateHistory::visit(std::uint64_t position, std::size_t count, Visit&& visit) const {
   std::uint64_t number = position >> 32;
-  std::size_t at = position & 0xffffffff;
+  std::size_t at = position & ((1u << place_bits) - 1);
+  const std::uint64_t size_log = (position >> place_bits) & 0x3f;
   for (const auto& bucket : buckets_) {
     if (bucket.number < number) continue;
-    if (bucket.number > number) at = 0;
+    if (bucket.number > number || static_cast<std::uint64_t>(std::bit_width(bucket.table.size())) != size_log)
+      at = 0;
     number = bucket.number;
     for (; at < bucket.table.size(); ++at) {
       if (bucket.table[at].accepted == empty) continue;
-      if (count-- == 0) return (number << 32) | at;
+      if (count-- == 0)
+        return (number << 32) |
+               (static_cast<std::uint64_t>(std::bit_width(bucket.table.size())) << place_bits) | at;
       visit(bucket.table[at].id, bucket.table[at].accepted);
     }
   }
