@@ -1,6 +1,7 @@
 #include "links/receiver_end.hpp"
 
 #include "amqp/codec/value.hpp"
+#include "base/check.hpp"
 #include "broker/delivered_message.hpp"
 #include "links/outcome.hpp"
 #include "links/session_filter.hpp"
@@ -68,7 +69,10 @@ void ReceiverEnd::accept(const broker::SessionAccepted* session) {
   std::vector<std::uint8_t> source;
   if (session) {
     properties.set(amqp::Value::symbol("com.microsoft:locked-until-utc"), ticks(session->locked_until));
-    if (auto named = with_session(asked.source, session->session_id)) source = *std::move(named);
+    // start() has read this source; an empty one would tell the client that it was refused.
+    auto named = with_session(asked.source, session->session_id);
+    check(named.has_value(), "a filter that was read can be written");
+    source = *std::move(named);
     reply.source = amqp::RawValue{source};
   }
   const auto encoded = amqp::encode(amqp::Value{std::move(properties)});
@@ -79,7 +83,7 @@ void ReceiverEnd::accept(const broker::SessionAccepted* session) {
 
 void ReceiverEnd::on_delivery(broker::Answer& answer, Now now) {
   if (auto* delivery = std::get_if<broker::Deliver>(&answer.effect)) {
-    deliver(*delivery, std::move(answer.message), now);
+    deliver(*delivery, std::move(answer.message));
   } else if (std::holds_alternative<broker::ReceiverAttached>(answer.effect)) {
     accept(nullptr);
   } else if (const auto* session = std::get_if<broker::SessionAccepted>(&answer.effect)) {
@@ -100,7 +104,7 @@ void ReceiverEnd::on_delivery(broker::Answer& answer, Now now) {
   }
 }
 
-void ReceiverEnd::deliver(broker::Deliver& delivery, Payload stored, Now) {
+void ReceiverEnd::deliver(broker::Deliver& delivery, Payload stored) {
   Result<Payload> message = Payload{};
   if (!stored.empty()) {
     broker::DeliveryForm form;

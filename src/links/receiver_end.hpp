@@ -48,7 +48,7 @@ class ReceiverEnd final : public LinkEnd, private AnswerTaker, private DeliveryT
   void on_delivery(broker::Answer& answer, Now now) override;
 
   void accept(const broker::SessionAccepted* session);
-  void deliver(broker::Deliver& delivery, Payload stored, Now now);
+  void deliver(broker::Deliver& delivery, Payload stored);
   void send(const broker::Deliver& delivery, Payload message);
   // Sends what waits as far as it goes, and answers a drain that is due.
   void flush();
