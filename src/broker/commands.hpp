@@ -13,6 +13,9 @@
 #include "broker/message_facts.hpp"
 #include "broker/message_status.hpp"
 #include "broker/queue_settings.hpp"
+#include "broker/topic_settings.hpp"
+#include "rules/routing.hpp"
+#include "rules/rule.hpp"
 
 namespace omnibus::broker {
 
@@ -186,6 +189,35 @@ struct EnqueueTransferDeadLetter {
   std::string description{};
 };
 
+// To a subscription's partition, about its rules [contract 6.12, 6.13]. Answer: Done once durable, or
+// Refused: `argument_error`, `entity_already_exists`, `not_found`, `resource_limit_exceeded`,
+// `entity_disabled`, or `not_allowed` where there are no rules. In effect for what the topic accepts
+// afterwards.
+struct AddRule {
+  RequestId request = RequestId::none;
+  rules::Rule rule{};
+};
+struct RemoveRule {
+  RequestId request = RequestId::none;
+  std::string name{};
+};
+// Answer: RuleList, in the order of names.
+struct ListRules {
+  RequestId request = RequestId::none;
+  std::uint32_t skip = 0;
+  std::uint32_t top = 100;
+};
+// To a subscription of an exchange. Answer: Done once durable, or Refused.
+struct SetBinding {
+  RequestId request = RequestId::none;
+  rules::Binding binding{};
+};
+// To a topic; as UpdateSettings.
+struct UpdateTopic {
+  RequestId request = RequestId::none;
+  TopicSettings settings{};
+};
+
 // The journal says how far it is durable.
 struct Persisted {
   Location through{};
@@ -196,9 +228,10 @@ struct StoreFailed {};
 // Time has passed; due at next_deadline().
 struct Wake {};
 
-using Command = std::variant<Enqueue, Schedule, CancelScheduled, AttachReceiver, SetCredit, CloseReceiver,
-                             Settle, RenewLocks, ReceiveDeferred, Peek, RenewSessionLock, SetSessionState,
-                             GetSessionState, ListSessions, BatchDelete, Purge, UpdateSettings, Forwarded,
-                             EnqueueTransferDeadLetter, Persisted, StoreFailed, Wake>;
+using Command =
+    std::variant<Enqueue, Schedule, CancelScheduled, AttachReceiver, SetCredit, CloseReceiver, Settle,
+                 RenewLocks, ReceiveDeferred, Peek, RenewSessionLock, SetSessionState, GetSessionState,
+                 ListSessions, BatchDelete, Purge, UpdateSettings, Forwarded, EnqueueTransferDeadLetter,
+                 AddRule, RemoveRule, ListRules, SetBinding, UpdateTopic, Persisted, StoreFailed, Wake>;
 
 }  // namespace omnibus::broker

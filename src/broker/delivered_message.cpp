@@ -4,47 +4,13 @@
 #include <limits>
 
 #include "amqp/codec/message.hpp"
+#include "broker/copy_edits.hpp"
+#include "broker/message_assembly.hpp"
 
 namespace omnibus::broker {
 namespace {
 
 std::int64_t ms(Instant at) { return at.time_since_epoch().count(); }
-
-// Bytes of our own and parts of the stored message, one after another.
-class Assembly {
- public:
-  explicit Assembly(const amqp::MessageView& view) : view_(view) {}
-  amqp::Encoder& own() { return own_; }
-  void share(amqp::Range range) {
-    if (range.empty()) return;
-    if (own_.size() == 0 && shared_.end == range.begin && !shared_.empty()) {
-      shared_.end = range.end;  // goes on where the last part ended: one slice instead of two
-      return;
-    }
-    flush();
-    shared_ = range;
-  }
-  [[nodiscard]] Payload take() {
-    flush();
-    return std::move(out_);
-  }
-  // Call before own() is written to after share(), so that the order stays.
-  void flush() {
-    if (!shared_.empty()) append(view_.payload(shared_));
-    shared_ = {};
-    if (own_.size() > 0) append(Payload::copy_of(own_.bytes()));
-    own_.clear();
-  }
-
- private:
-  void append(const Payload& part) {
-    for (std::size_t i = 0; i < part.slice_count(); ++i) out_.append(part.slice(i));
-  }
-  const amqp::MessageView& view_;
-  amqp::Encoder own_;
-  amqp::Range shared_;
-  Payload out_;
-};
 
 // Only the broker says these; what a client put there is dropped [contract 5.2].
 bool is_ours(std::string_view key) {
@@ -53,24 +19,6 @@ bool is_ours(std::string_view key) {
       "x-opt-locked-until",    "x-opt-message-state",           "x-opt-deadletter-source",
       "x-opt-partition-id",    "x-opt-scheduled-enqueue-time",  "x-opt-lock-token"};
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
-}
-
-// Calls visit(key text, key, value) for each entry; false when the map is damaged.
-template <class Visit>
-bool walk(const amqp::RawValue& raw, Visit&& visit) {
-  if (raw.is_null()) return true;
-  amqp::Decoder in{raw.bytes};
-  const auto map = in.read_map();
-  if (!map) return false;
-  amqp::Decoder body{map->body};
-  for (std::uint32_t i = 0; i + 1 < map->count && body.ok(); i += 2) {
-    const auto key = body.read_value();
-    const auto value = body.read_value();
-    if (!body.ok()) return false;
-    amqp::Decoder name{key.bytes};
-    visit(name.read_text().value_or(std::string_view{}), key, value);
-  }
-  return body.ok();
 }
 
 void put_header(amqp::Encoder& out, const amqp::Header& stored, const MessageStatus& status) {
@@ -116,9 +64,11 @@ bool put_annotations(amqp::Encoder& out, const amqp::MessageView& view, const Me
     out.put_symbol("x-opt-partition-id");
     out.put_short(*status.partition);
   }
-  if (status.changes && status.changes->enqueue_sequence) {
+  auto first_number = status.enqueue_sequence;
+  if (!first_number && status.changes) first_number = status.changes->enqueue_sequence;
+  if (first_number) {
     out.put_symbol("x-opt-enqueue-sequence-number");
-    out.put_long(*status.changes->enqueue_sequence);
+    out.put_long(*first_number);
   }
   if (status.changes && status.changes->dead_letter_source) {
     out.put_symbol("x-opt-deadletter-source");
@@ -171,6 +121,15 @@ bool put_application_properties(amqp::Encoder& out, const amqp::MessageView& vie
 
 Result<Payload> delivered_message(const Payload& stored, const MessageStatus& status,
                                   const DeliveryForm& form) {
+  if (status.changes && !status.changes->edits.empty()) {
+    const auto edited = edited_message(stored, status.changes->edits);
+    if (!edited) return fail(edited.error());
+    MessageStatus without = status;
+    MessageChanges changes = *status.changes;
+    changes.edits.clear();
+    without.changes = std::make_shared<const MessageChanges>(std::move(changes));
+    return delivered_message(*edited, without, form);
+  }
   auto view = amqp::MessageView::parse(stored);
   if (!view) return fail(view.error());
   const auto header = view->header();
@@ -181,7 +140,7 @@ Result<Payload> delivered_message(const Payload& stored, const MessageStatus& st
     return fail(Errc::decode_error, "message {} is damaged in the store", status.sequence);
   };
 
-  Assembly out{*view};
+  MessageAssembly out{*view};
   put_header(out.own(), *header, status);
   if (form.lock) {
     out.own().put_descriptor(amqp::descriptor::delivery_annotations);

@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "broker/ids.hpp"
 #include "broker/message_status.hpp"
+#include "rules/rule.hpp"
 
 namespace omnibus::broker {
 
@@ -34,7 +35,7 @@ class RecordSink {
 struct Accepted {  // of Enqueue, EnqueueTransferDeadLetter
   RequestId request;
 };
-struct Done {  // of Settle, CancelScheduled, SetSessionState, UpdateSettings
+struct Done {  // of Settle, CancelScheduled, SetSessionState, UpdateSettings, AddRule, RemoveRule, SetBinding
   RequestId request;
 };
 struct Refused {
@@ -65,6 +66,10 @@ struct SessionState {
 struct SessionList {
   RequestId request;
   std::vector<std::string> ids;
+};
+struct RuleList {
+  RequestId request;
+  std::vector<rules::Rule> rules;
 };
 struct Deleted {
   RequestId request;
@@ -109,12 +114,16 @@ struct Forward {
   std::uint8_t hops = 0;
   SharedChanges changes;  // what the target must start from; never null
 };
+// A scheduled message of a topic is due: its bytes are wanted back, in Topic::distribute().
+struct Distribute {
+  MessageStatus status;
+};
 // Nobody used the queue for as long as its settings allow: delete it. Repeated until that happens.
 struct DeleteIdle {};
 
 using Effect = std::variant<Accepted, Done, Refused, Scheduled, LocksRenewed, Messages, SessionState,
                             SessionList, Deleted, ReceiverAttached, SessionAccepted, ReceiverRefused, Deliver,
-                            LinkDrained, DetachReceiver, Forward, DeleteIdle>;
+                            LinkDrained, DetachReceiver, Forward, RuleList, Distribute, DeleteIdle>;
 
 struct Effects {
   explicit Effects(RecordSink& journal) : sink(journal) {}

@@ -29,7 +29,7 @@ struct Entry {
   std::int64_t enqueued;  // ms
   std::int64_t due;       // ms: activation while scheduled, otherwise expiry; max: never
   // While scheduled the header's ttl in ms, 0 for none; later the number it was stored under, when activation
-  // gave it another, or 0.
+  // gave it another, or 0. Of a copy the number it had at its topic.
   std::int64_t ttl_or_origin;
   std::uint32_t offset;
   std::uint32_t size;
@@ -47,6 +47,7 @@ struct Entry {
     was_deferred = 2,  // locked, and deferred again when it comes back
     stays = 4,         // in the dead-letter sub-queue for good: forwarding it failed
     is_scheduled = 8,  // `due` is its activation
+    is_copy = 16,      // a topic's: its bytes lie in a record of the topic, shared with other copies
   };
   [[nodiscard]] bool has(Flag flag) const { return (flags & flag) != 0; }
   void set(Flag flag, bool on) { flags = static_cast<std::uint8_t>(on ? flags | flag : flags & ~flag); }

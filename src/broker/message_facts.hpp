@@ -40,6 +40,8 @@ struct MessageFacts {
   std::optional<std::uint32_t> ttl_ms{};  // header.ttl
   std::optional<Instant> scheduled{};     // x-opt-scheduled-enqueue-time, past or future
   std::uint32_t application_properties_bytes = 0;
+  // At an exchange, from the address it was sent to; nothing: its subject. Not in the message.
+  std::optional<std::string> routing_key{};
 };
 
 struct IncomingMessage {

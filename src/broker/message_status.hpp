@@ -29,14 +29,16 @@ struct MessageChanges {
   std::vector<std::uint8_t> application_properties{};
   std::optional<std::string> dead_letter_reason{};
   std::optional<std::string> dead_letter_description{};
+  // What the action of a topic's rule made of its copy, as copy_edits.hpp writes it; empty: nothing.
+  std::vector<std::uint8_t> edits{};
   // Number at the first entity, for a message that was forwarded or is a topic's copy.
   std::optional<SequenceNumber> enqueue_sequence{};
   // The entity it was dead-lettered in, when ForwardDeadLetteredMessagesTo moved it.
   std::optional<std::string> dead_letter_source{};
 
   [[nodiscard]] bool empty() const {
-    return application_properties.empty() && !dead_letter_reason && !dead_letter_description &&
-           !enqueue_sequence && !dead_letter_source;
+    return application_properties.empty() && edits.empty() && !dead_letter_reason &&
+           !dead_letter_description && !enqueue_sequence && !dead_letter_source;
   }
   // What it weighs in memory and in the entity's size.
   [[nodiscard]] std::size_t bytes() const;
@@ -53,7 +55,9 @@ struct MessageStatus {
   MessageState state = MessageState::active;
   SubQueue sub_queue = SubQueue::active;
   std::optional<std::int16_t> partition{};  // partitioned entities only
-  SharedChanges changes{};                  // null: none
+  // Of a topic's copy: its number at the topic. For others `changes` may have one.
+  std::optional<SequenceNumber> enqueue_sequence{};
+  SharedChanges changes{};  // null: none
 };
 
 }  // namespace omnibus::broker

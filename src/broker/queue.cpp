@@ -82,7 +82,8 @@ Location Queue::Parts::append(const Record& record) {
 }
 
 void Queue::Parts::release(const StoredMessage& message) {
-  if (message.record != Location{}) effects->sink.release(message);
+  if (message.record == Location{}) return;
+  if (!payloads || payloads->let_go(message)) effects->sink.release(message);
 }
 
 std::optional<Error> Queue::Parts::receive_refused() const {

@@ -16,9 +16,11 @@
 
 #include "base/random.hpp"
 #include "base/result.hpp"
+#include "broker/adopted_copy.hpp"
 #include "broker/commands.hpp"
 #include "broker/effects.hpp"
 #include "broker/queue_settings.hpp"
+#include "broker/shared_payloads.hpp"
 
 namespace omnibus::broker {
 
@@ -79,6 +81,24 @@ class Queue {
   // The record of messages at `from`, whole, must make room: what is still needed of it is appended to `sink`
   // again and released at its old place. Answers whether anything was.
   bool relocate(Bytes record, Location from, RecordSink& sink);
+
+  // What a subscription's queue does beyond this, for its topic [contract 9.8]. After share() its bytes are
+  // let go of through `with`.
+  void share(std::shared_ptr<SharedPayloads> with);
+  // A number for a copy; it is lost when none is adopted with it.
+  [[nodiscard]] SequenceNumber take_number();
+  // Takes a copy that the topic's record at copy.stored.record holds; visible after Persisted.
+  void adopt(const AdoptedCopy& copy);
+  // The same from a record that is durable; one that is known already is passed over.
+  void replay_copy(const AdoptedCopy& copy);
+  // Where the bytes of a copy lie, by the number it was adopted under; nothing when it is gone.
+  [[nodiscard]] std::optional<StoredMessage> find_copy(SequenceNumber number) const;
+  // Its bytes lie at a later place now. Whoever moves them lets go of the old one.
+  void move_copy(SequenceNumber number, const StoredMessage& to);
+  // Somebody changed its rules: it is in use.
+  void touch(Instant now);
+  // Of size_bytes, what is not message bytes.
+  [[nodiscard]] std::uint64_t own_bytes() const;
 
   [[nodiscard]] const QueueSettings& settings() const;
   [[nodiscard]] QueueCounts counts() const;

@@ -9,7 +9,7 @@
 namespace omnibus::broker {
 namespace {
 
-enum class SliceKind : std::uint8_t { head = 1, sessions = 2, messages = 3, history = 4 };
+enum class SliceKind : std::uint8_t { head = 1, sessions = 2, messages = 3, history = 4, copies = 5 };
 constexpr std::uint8_t version = 1;
 
 enum MessageFlag : std::uint8_t {
@@ -113,10 +113,11 @@ bool Queue::Parts::write_slice(CheckpointSink& sink, std::size_t messages_max) {
       return true;
     }
     case Phase::messages: {
-      begin(SliceKind::messages);
+      begin(payloads ? SliceKind::copies : SliceKind::messages);
       while (count < messages_max) {
         const std::uint32_t slot = lanes[at.sub_queue].at_or_after(at.sequence);
         if (slot != no_slot) {
+          if (payloads) out.put(static_cast<std::uint8_t>(entries[slot].has(Entry::is_copy)));
           write_message(out, slot);
           at.sequence = entries[slot].sequence + 1;
           ++count;
@@ -148,7 +149,7 @@ bool Queue::Parts::write_slice(CheckpointSink& sink, std::size_t messages_max) {
   return false;
 }
 
-bool Queue::Parts::read_message(RecordReader& in) {
+bool Queue::Parts::read_message(RecordReader& in, bool copy) {
   const auto flags = in.get<std::uint8_t>();
   const auto sub_queue = in.get<std::uint8_t>();
   Entry read{};
@@ -177,9 +178,9 @@ bool Queue::Parts::read_message(RecordReader& in) {
     return false;
   read.sub_queue = static_cast<SubQueue>(sub_queue);
   if ((flags & in_session) && read.sub_queue != SubQueue::active) return false;
-  if ((flags & is_scheduled) && (flags & (is_locked | is_deferred))) return false;
+  if ((flags & is_scheduled) && (copy || (flags & (is_locked | is_deferred)))) return false;
   // It may have been written in an earlier slice, before it moved; this one is younger.
-  const SequenceNumber earlier[] = {read.sequence, (flags & is_scheduled) ? 0 : read.ttl_or_origin};
+  const SequenceNumber earlier[] = {read.sequence, (flags & is_scheduled) || copy ? 0 : read.ttl_or_origin};
   for (const SequenceNumber sequence : earlier) {
     const std::uint32_t known = sequence == 0 ? no_slot : find(sequence);
     if (known != no_slot) erase(known);
@@ -194,7 +195,9 @@ bool Queue::Parts::read_message(RecordReader& in) {
   entry.session = (flags & in_session) ? sessions.find_or_add(session_id) : no_slot;
   entry.set(Entry::stays, (flags & stays_here) != 0);
   entry.set(Entry::is_scheduled, (flags & is_scheduled) != 0);
-  if (!entry.has(Entry::is_scheduled) && entry.ttl_or_origin != 0) origins.emplace(entry.ttl_or_origin, slot);
+  entry.set(Entry::is_copy, copy);
+  if (!copy && !entry.has(Entry::is_scheduled) && entry.ttl_or_origin != 0)
+    origins.emplace(entry.ttl_or_origin, slot);
   size_bytes += entry.size;
   if (flags & with_changes) set_changes(slot, intern(std::move(with)));
   place(slot);
@@ -231,8 +234,13 @@ Result<void> Queue::Parts::read_slice(Bytes slice) {
         break;
       }
       case SliceKind::messages:
-        if (!read_message(in)) return damaged();
+        if (!read_message(in, false)) return damaged();
         break;
+      case SliceKind::copies: {
+        const bool copy = in.get_flag();
+        if (!read_message(in, copy)) return damaged();
+        break;
+      }
       case SliceKind::history: {
         const auto high = in.get<std::uint64_t>();
         const auto low = in.get<std::uint64_t>();

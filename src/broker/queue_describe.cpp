@@ -37,8 +37,8 @@ std::string Queue::describe() const {
                            parts_->locks[entry.link].until);
       if (entry.session != no_slot) out += fmt::format(" session '{}'", parts_->sessions[entry.session].id);
       if (status.changes)
-        out += fmt::format(" changes {} '{}' '{}' '{}' {}", hex(status.changes->application_properties),
-                           status.changes->dead_letter_reason.value_or("-"),
+        out += fmt::format(" changes {} {} '{}' '{}' '{}' {}", hex(status.changes->application_properties),
+                           hex(status.changes->edits), status.changes->dead_letter_reason.value_or("-"),
                            status.changes->dead_letter_description.value_or("-"),
                            status.changes->dead_letter_source.value_or("-"),
                            status.changes->enqueue_sequence.value_or(0));

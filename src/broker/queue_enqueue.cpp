@@ -2,13 +2,6 @@
 #include "broker/queue_parts.hpp"
 
 namespace omnibus::broker {
-namespace {
-
-constexpr std::string_view no_session_reason = "Session ID is null.";
-constexpr std::string_view no_session_description =
-    "Session enabled entity doesn't allow a message whose session identifier is null.";
-
-}  // namespace
 
 std::optional<Error> Queue::Parts::refuse_messages(std::span<const IncomingMessage> messages,
                                                    bool forwarded) {
@@ -46,8 +39,8 @@ void Queue::Parts::store(std::span<const IncomingMessage> messages,
   record.items.clear();
   record.first = next_sequence;
   record.enqueued = now;
-  std::vector<const Payload*> payloads;
-  payloads.reserve(messages.size());
+  std::vector<const Payload*> bodies;
+  bodies.reserve(messages.size());
   std::vector<bool> dropped(messages.size(), false);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& [facts, bytes] = messages[i];
@@ -78,7 +71,7 @@ void Queue::Parts::store(std::span<const IncomingMessage> messages,
       }
       item.changes = intern(std::move(with));
     }
-    payloads.push_back(&bytes);
+    bodies.push_back(&bytes);
   }
   // A dropped duplicate gets a number of its own, behind the others, that never names a message.
   SequenceNumber stored = record.first;
@@ -91,7 +84,7 @@ void Queue::Parts::store(std::span<const IncomingMessage> messages,
   writer.clear();
   encode_record(writer, record);
   record.head_bytes = static_cast<std::uint32_t>(writer.size());
-  appended = effects->sink.append(writer.bytes(), payloads);
+  appended = effects->sink.append(writer.bytes(), bodies);
   add_stored(record, appended, [](const StoredRecord::Item&) { return EntryState::pending; });
 }
 

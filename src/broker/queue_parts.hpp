@@ -8,6 +8,7 @@
 //   queue_look.cpp        peek, deferred messages, deleting
 //   queue_time.cpp        what happens because time passes
 //   queue_replay.cpp      repeating decisions from records
+//   queue_copies.cpp      what a topic hands to its subscription
 //   queue_checkpoint.cpp  the same in slices, for a fast start
 #pragma once
 
@@ -20,16 +21,13 @@
 #include "broker/entry_table.hpp"
 #include "broker/lane.hpp"
 #include "broker/lock_table.hpp"
+#include "broker/machine_tools.hpp"
 #include "broker/queue.hpp"
 #include "broker/receivers.hpp"
 #include "broker/records.hpp"
 #include "broker/sessions.hpp"
 
 namespace omnibus::broker {
-
-inline constexpr std::int64_t never_ms = std::numeric_limits<std::int64_t>::max();
-[[nodiscard]] inline std::int64_t to_ms(Instant at) { return at.time_since_epoch().count(); }
-[[nodiscard]] inline Instant to_instant(std::int64_t ms) { return Instant{std::chrono::milliseconds{ms}}; }
 
 struct Queue::Parts {
   Parts(QueueSettings with, Random& from, Instant created);
@@ -62,6 +60,11 @@ struct Queue::Parts {
   void on(const UpdateSettings& command);
   void on(const Forwarded& command);
   void on(const EnqueueTransferDeadLetter& command);
+  void on(const AddRule& command);
+  void on(const RemoveRule& command);
+  void on(const ListRules& command);
+  void on(const SetBinding& command);
+  void on(const UpdateTopic& command);
   void on(const Persisted& command);
   void on(const StoreFailed& command);
   void on(const Wake& command);
@@ -94,6 +97,8 @@ struct Queue::Parts {
   void move_to_dead_letter(std::uint32_t slot, std::uint16_t delivery_count, bool stays,
                            SharedChanges changes);
   void activate(std::uint32_t slot, SequenceNumber sequence, Instant enqueued, Instant expires);
+  void grow(std::int64_t own);  // what is not message bytes
+  [[nodiscard]] bool knows(SequenceNumber stored) const { return find_stored(stored) != no_slot; }
   void add_stored(const StoredRecord& record, Location at, EntryState (*state_of)(const StoredRecord::Item&));
   [[nodiscard]] MessageStatus status_of(std::uint32_t slot) const;
   void touch(std::uint32_t session);  // look at it again before the command ends
@@ -106,6 +111,9 @@ struct Queue::Parts {
   void store(std::span<const IncomingMessage> messages, const std::optional<ForwardedFrom>& forwarded,
              std::vector<SequenceNumber>* numbers);
   [[nodiscard]] SequenceNumber take_number() { return next_sequence++; }
+
+  // --- queue_copies.cpp
+  void add_copy(const AdoptedCopy& copy, EntryState state);
 
   // --- queue_serve.cpp
   void serve();
@@ -168,7 +176,7 @@ struct Queue::Parts {
   [[nodiscard]] bool write_slice(CheckpointSink& sink, std::size_t messages_max);
   void write_message(RecordWriter& out, std::uint32_t slot) const;
   [[nodiscard]] Result<void> read_slice(Bytes slice);
-  [[nodiscard]] bool read_message(RecordReader& in);
+  [[nodiscard]] bool read_message(RecordReader& in, bool copy);
 
   QueueSettings settings;
   Random& random;
@@ -187,6 +195,8 @@ struct Queue::Parts {
 
   std::array<std::array<std::uint64_t, entry_state_count>, sub_queue_count> state_counts{};
   std::uint64_t size_bytes = 0;
+  std::uint64_t own_bytes = 0;               // of it, what is not message bytes
+  std::shared_ptr<SharedPayloads> payloads;  // of a subscription
   SequenceNumber next_sequence = 1;
 
   Location durable;
@@ -213,10 +223,5 @@ struct Queue::Parts {
   Instant now{};
   Effects* effects = nullptr;
 };
-
-// Merges an encoded map of properties into another; values that are null stay, they delete at delivery.
-[[nodiscard]] Result<std::vector<std::uint8_t>> merge_properties(Bytes into, Bytes more);
-// At most `chars_max` characters, never half of one.
-[[nodiscard]] std::string truncated(std::string text, std::size_t chars_max);
 
 }  // namespace omnibus::broker

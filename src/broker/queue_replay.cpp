@@ -187,9 +187,11 @@ bool Queue::relocate(Bytes bytes, Location from, RecordSink& sink) {
   const Location to = sink.append(parts.writer.bytes(), pointers);
   auto offset = static_cast<std::uint32_t>(parts.writer.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    sink.release(parts.stored(slots[i]));
+    const StoredMessage old = parts.stored(slots[i]);
+    if (!parts.payloads || parts.payloads->let_go(old)) sink.release(old);
     parts.entries[slots[i]].record = to.value;
     parts.entries[slots[i]].offset = offset;
+    if (parts.payloads) parts.payloads->added(parts.stored(slots[i]), 1);
     offset += copy.items[i].size;
   }
   return true;

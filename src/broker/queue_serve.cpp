@@ -204,7 +204,10 @@ void Queue::Parts::serve_forwards(SubQueue sub_queue, const std::string& target)
     effect.hops = static_cast<std::uint8_t>(entry.hops + 1);
     const SharedChanges present = changes_of(slot);
     MessageChanges with = present ? *present : MessageChanges{};
-    effect.first_sequence = with.enqueue_sequence.value_or(dead ? 0 : entry.sequence);
+    if (entry.has(Entry::is_copy))
+      effect.first_sequence = entry.ttl_or_origin;
+    else
+      effect.first_sequence = with.enqueue_sequence.value_or(dead ? 0 : entry.sequence);
     if (dead) with.dead_letter_source = settings.name;
     effect.changes = std::make_shared<const MessageChanges>(std::move(with));
     set_state(slot, EntryState::forwarding);

@@ -53,10 +53,10 @@ Result<std::uint32_t> Queue::Parts::held_session(const std::string& id, Connecti
 void Queue::Parts::set_session_state(const SessionStateRecord& record) {
   const std::uint32_t index = sessions.find_or_add(record.id);
   auto& session = sessions[index];
-  if (session.state) size_bytes -= session.state->size();
+  if (session.state) grow(-static_cast<std::int64_t>(session.state->size()));
   session.state = record.state;
   session.state_set = record.set;
-  if (session.state) size_bytes += session.state->size();
+  if (session.state) grow(static_cast<std::int64_t>(session.state->size()));
   touch(index);
 }
 

@@ -26,6 +26,7 @@ struct QueueSettings {
   bool requires_session = false;              // fixed at creation
   std::chrono::milliseconds default_time_to_live = unlimited;
   bool dead_letter_on_expiration = false;
+  bool dead_letter_on_filter_error = true;  // of a subscription: a rule that fails sends a copy there
   std::chrono::milliseconds duplicate_window = std::chrono::minutes{10};
   std::uint32_t delivery_count_max = 10;
   EntityStatus status = EntityStatus::active;

@@ -113,16 +113,22 @@ void Queue::Parts::lock(std::uint32_t slot, const LockToken& token, Instant unti
   }
 }
 
+void Queue::Parts::grow(std::int64_t own) {
+  size_bytes = static_cast<std::uint64_t>(static_cast<std::int64_t>(size_bytes) + own);
+  own_bytes = static_cast<std::uint64_t>(static_cast<std::int64_t>(own_bytes) + own);
+  if (payloads) payloads->own_bytes(own);
+}
+
 void Queue::Parts::set_changes(std::uint32_t slot, SharedChanges to) {
   Entry& entry = entries[slot];
   if (entry.has(Entry::changed)) {
     const auto present = changes.find(slot);
-    size_bytes -= present->second->bytes();
+    grow(-static_cast<std::int64_t>(present->second->bytes()));
     changes.erase(present);
   }
   entry.set(Entry::changed, to != nullptr);
   if (!to) return;
-  size_bytes += to->bytes();
+  grow(static_cast<std::int64_t>(to->bytes()));
   changes.emplace(slot, std::move(to));
 }
 
@@ -143,7 +149,8 @@ StoredMessage Queue::Parts::erase(std::uint32_t slot) {
   displace(slot);
   set_changes(slot, nullptr);
   Entry& entry = entries[slot];
-  if (!entry.has(Entry::is_scheduled) && entry.ttl_or_origin != 0) origins.erase(entry.ttl_or_origin);
+  if (!entry.has(Entry::is_scheduled) && !entry.has(Entry::is_copy) && entry.ttl_or_origin != 0)
+    origins.erase(entry.ttl_or_origin);
   size_bytes -= entry.size;
   const StoredMessage dead = stored(slot);
   entries.remove(slot);
@@ -211,6 +218,7 @@ void Queue::Parts::add_stored(const StoredRecord& record, Location at,
     if (item.session_id && settings.requires_session && item.sub_queue == SubQueue::active)
       entry.session = sessions.find_or_add(*item.session_id);
     size_bytes += item.size;
+    if (payloads && effects) payloads->added(stored(slot), 1);
     set_changes(slot, item.changes);
     place(slot);
     set_state(slot, state_of(item));
@@ -241,6 +249,7 @@ MessageStatus Queue::Parts::status_of(std::uint32_t slot) const {
   status.delivery_count = entry.delivery_count;
   status.sub_queue = entry.sub_queue;
   if (settings.is_partitioned) status.partition = static_cast<std::int16_t>(settings.partition);
+  if (entry.has(Entry::is_copy)) status.enqueue_sequence = entry.ttl_or_origin;
   status.changes = changes_of(slot);
   return status;
 }

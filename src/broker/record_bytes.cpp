@@ -1,14 +1,22 @@
 #include "broker/record_bytes.hpp"
 
 namespace omnibus::broker {
+namespace {
+
+constexpr std::uint8_t changes_sequence = 1;
+constexpr std::uint8_t changes_edits = 2;
+
+}  // namespace
 
 void RecordWriter::put_changes(const MessageChanges& changes) {
   put_text(as_text(changes.application_properties));
   put_optional_text(changes.dead_letter_reason);
   put_optional_text(changes.dead_letter_description);
   put_optional_text(changes.dead_letter_source);
-  put(static_cast<std::uint8_t>(changes.enqueue_sequence.has_value()));
+  put(static_cast<std::uint8_t>((changes.enqueue_sequence ? changes_sequence : 0) |
+                                (changes.edits.empty() ? 0 : changes_edits)));
   if (changes.enqueue_sequence) put(*changes.enqueue_sequence);
+  if (!changes.edits.empty()) put_text(as_text(changes.edits));
 }
 
 MessageChanges RecordReader::get_changes() {
@@ -18,7 +26,14 @@ MessageChanges RecordReader::get_changes() {
   changes.dead_letter_reason = get_optional_text();
   changes.dead_letter_description = get_optional_text();
   changes.dead_letter_source = get_optional_text();
-  if (get_flag()) changes.enqueue_sequence = get<SequenceNumber>();
+  const auto flags = get<std::uint8_t>();
+  if (flags > (changes_sequence | changes_edits)) refuse();
+  if (flags & changes_sequence) changes.enqueue_sequence = get<SequenceNumber>();
+  if (flags & changes_edits) {
+    const Bytes edits = get_bytes(get<std::uint32_t>());
+    changes.edits.assign(edits.begin(), edits.end());
+    if (edits.empty()) refuse();
+  }
   return changes;
 }
 

@@ -1,0 +1,146 @@
+// The inside of a Topic. Split by question over topic_*.cpp:
+//   topic.cpp             the door: which command goes where, what waits for the journal, what time brings
+//   topic_publish.cpp     what comes in, and which copies it becomes
+//   topic_rules.cpp       subscriptions with their rules and bindings
+//   topic_replay.cpp      repeating decisions from records; moving bytes
+//   topic_checkpoint.cpp  the same in slices, for a fast start
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+
+#include "broker/duplicate_history.hpp"
+#include "broker/machine_tools.hpp"
+#include "broker/topic.hpp"
+#include "broker/topic_records.hpp"
+#include "rules/exchange_index.hpp"
+#include "rules/message_fields.hpp"
+
+namespace omnibus::broker {
+
+struct Topic::Parts {
+  Parts(TopicSettings with, Random& from, Instant created, rules::RuleLimits limits);
+
+  struct Subscription {
+    Queue* queue = nullptr;  // none yet while recovering, or before start()
+    std::optional<rules::Binding> binding{};
+  };
+  // A message that is kept until it is due.
+  struct Scheduled {
+    Instant due{};
+    Instant enqueued{};
+    StoredMessage stored{};
+    std::uint32_t properties_bytes = 0;
+    std::uint8_t hops = 0;
+    SharedChanges changes{};
+    SequenceNumber origin = 0;
+    std::optional<std::string> routing_key{};
+    enum class State : std::uint8_t { pending, waiting, distributing } state = State::pending;
+  };
+  using Schedules = std::map<SequenceNumber, Scheduled>;
+
+  // --- topic.cpp
+  template <class One>
+  void on(const One& command);  // what a topic does not do
+  void on(const Enqueue& command);
+  void on(const Schedule& command);
+  void on(const CancelScheduled& command);
+  void on(const UpdateTopic& command);
+  void on(const Persisted& command);
+  void on(const StoreFailed& command);
+  void on(const Wake&) {}
+  void pass_time();
+  [[nodiscard]] Instant next_deadline() const;
+  [[nodiscard]] Instant idle_deadline() const;
+  void emit(Effect effect) { effects->list.push_back(std::move(effect)); }
+  void refuse(RequestId request, Error error);
+  void emit_when_durable(Effect effect);
+  void append(const TopicRecord& record);
+  [[nodiscard]] Error recovering() const;
+  [[nodiscard]] std::uint64_t size_bytes() const { return shared->bytes() + scheduled_bytes; }
+  void wait_until_due(SequenceNumber number, Scheduled& message);
+  // Forgets a scheduled message; where its bytes lie is the answer.
+  StoredMessage unschedule(Schedules::iterator at);
+
+  // --- topic_publish.cpp
+  [[nodiscard]] std::optional<Error> refuse_messages(std::span<const IncomingMessage> messages) const;
+  // All or nothing. `numbers` gets one per message.
+  [[nodiscard]] std::optional<Error> publish(std::span<const IncomingMessage> messages,
+                                             const std::optional<ForwardedFrom>& forwarded,
+                                             std::vector<SequenceNumber>* numbers);
+  // Which copies it becomes; their numbers are given later.
+  [[nodiscard]] Result<void> plan_copies(const IncomingMessage& message, SequenceNumber number,
+                                         PublishedRecord::Item& item);
+  void plan_copy(SubscriptionId id, const IncomingMessage& message, const rules::MessageEdits* edits,
+                 const rules::Failure* failure, PublishedRecord::Item& item);
+  void write(PublishedRecord& record, std::span<const Payload* const> payloads);
+  [[nodiscard]] AdoptedCopy copy_of(const PublishedRecord& record, std::size_t item,
+                                    const PublishedRecord::Copy& copy, const StoredMessage& stored) const;
+  [[nodiscard]] static Scheduled scheduled_of(const PublishedRecord& record, std::size_t item,
+                                              const StoredMessage& stored);
+
+  // --- topic_rules.cpp
+  void rule_command(SubscriptionId id, const Command& command);
+  [[nodiscard]] std::optional<Error> change_refused(SubscriptionId id) const;
+  [[nodiscard]] std::optional<Error> take_rule(SubscriptionId id, const rules::Rule& rule, bool replaces);
+  void forget(SubscriptionId id);
+
+  // --- topic_replay.cpp
+  [[nodiscard]] Result<void> repeat(const PublishedRecord& record, Location at);
+  [[nodiscard]] Result<void> repeat(const TopicMovedRecord& record, Location at);
+  [[nodiscard]] Result<void> repeat(const CancelledRecord& record, Location at);
+  [[nodiscard]] Result<void> repeat(const RulesAddedRecord& record, Location at);
+  [[nodiscard]] Result<void> repeat(const RuleRemovedRecord& record, Location at);
+  [[nodiscard]] Result<void> repeat(const BindingSetRecord& record, Location at);
+
+  // --- topic_checkpoint.cpp
+  struct Checkpoint {
+    enum class Phase : std::uint8_t { head, scheduled, rules, bindings, history, done };
+    Phase phase = Phase::done;
+    SequenceNumber sequence = 0;
+    SubscriptionId subscription = 0;
+    std::size_t rule = 0;  // how many of the subscription's are written
+    std::uint64_t history = 0;
+  };
+  [[nodiscard]] bool write_slice(CheckpointSink& sink, std::size_t items_max);
+  [[nodiscard]] Result<void> read_slice(Bytes slice);
+  [[nodiscard]] bool read_scheduled(RecordReader& in);
+
+  TopicSettings settings;
+  Random& random;
+  std::map<SubscriptionId, Subscription> subscriptions;
+  rules::RuleSet rule_set;
+  std::optional<rules::ExchangeIndex> exchange;
+  std::shared_ptr<SharedPayloads> shared = std::make_shared<SharedPayloads>();
+  DuplicateHistory history;
+  Schedules scheduled;
+  std::set<std::pair<Instant, SequenceNumber>> due;  // those that wait
+  std::size_t distributing = 0;
+  std::uint64_t scheduled_bytes = 0;
+  SequenceNumber next_sequence = 1;
+
+  struct Waiting {
+    Location at;
+    Effect effect;
+  };
+  Location durable;
+  Location appended;
+  std::deque<Waiting> waiting;
+  std::deque<std::pair<Location, SequenceNumber>> fresh;  // scheduled messages that are not durable
+  std::vector<SubscriptionId> touched;
+  bool failed = false;
+
+  Instant accessed{};
+  Instant idle_asked{};
+  Checkpoint checkpoint;
+  RecordWriter writer;
+  rules::Matches matches;
+  std::vector<SubscriptionId> reached;
+
+  // Only during a command.
+  Instant now{};
+  Effects* effects = nullptr;
+};
+
+}  // namespace omnibus::broker

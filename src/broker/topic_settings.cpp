@@ -1,0 +1,35 @@
+#include "broker/topic_settings.hpp"
+
+namespace omnibus::broker {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::optional<Error> outside(std::string_view name, std::string_view what, std::string_view range) {
+  return Error{Errc::argument_out_of_range, fmt::format("{} of '{}' must be {}", what, name, range)};
+}
+
+}  // namespace
+
+std::optional<Error> check_topic_settings(const TopicSettings& s) {
+  if (s.default_time_to_live < 1s || s.default_time_to_live > unlimited)
+    return outside(s.name, "DefaultMessageTimeToLive", "at least 1 s");
+  if (s.duplicate_window < 20s || s.duplicate_window > 7 * 24h)
+    return outside(s.name, "DuplicateDetectionHistoryTimeWindow", "20 s to 7 days");
+  if (s.auto_delete_on_idle < 5min || s.auto_delete_on_idle > unlimited)
+    return outside(s.name, "AutoDeleteOnIdle", "at least 5 min");
+  if (s.size_bytes_max == 0) return outside(s.name, "MaxSizeInMegabytes", "above 0");
+  return std::nullopt;
+}
+
+std::optional<Error> check_topic_update(const TopicSettings& present, const TopicSettings& wanted) {
+  if (present.requires_duplicate_detection != wanted.requires_duplicate_detection ||
+      present.is_partitioned != wanted.is_partitioned || present.partition != wanted.partition ||
+      present.exchange != wanted.exchange)
+    return Error{Errc::not_allowed,
+                 fmt::format("duplicate detection, partitions and type of '{}' are fixed at its creation",
+                             present.name)};
+  return check_topic_settings(wanted);
+}
+
+}  // namespace omnibus::broker

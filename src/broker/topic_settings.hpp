@@ -1,0 +1,37 @@
+// What an administrator decides about a topic or exchange [admin contract 8.2], and in which ranges.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "broker/queue_settings.hpp"
+#include "rules/routing.hpp"
+
+namespace omnibus::broker {
+
+struct TopicSettings {
+  std::string name = "topic";                                        // as it appears in error texts
+  std::uint64_t size_bytes_max = std::uint64_t{1024} * 1024 * 1024;  // of all its subscriptions together
+  bool requires_duplicate_detection = false;                         // fixed at creation
+  std::chrono::milliseconds duplicate_window = std::chrono::minutes{10};
+  std::chrono::milliseconds default_time_to_live = unlimited;
+  EntityStatus status = EntityStatus::active;
+  std::chrono::milliseconds auto_delete_on_idle = unlimited;
+  std::uint64_t message_bytes_max = 1024 * 1024;
+  // Who decides: the rules of subscriptions, or this type and their bindings. Fixed at creation.
+  std::optional<rules::ExchangeType> exchange{};
+  std::uint16_t partition = 0;
+  bool is_partitioned = false;
+
+  friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
+};
+
+// As for queues: `argument_out_of_range` names the value and its range.
+[[nodiscard]] std::optional<Error> check_topic_settings(const TopicSettings& settings);
+[[nodiscard]] std::optional<Error> check_topic_update(const TopicSettings& present,
+                                                      const TopicSettings& wanted);
+
+}  // namespace omnibus::broker
