@@ -246,6 +246,8 @@ void FileJournal::append_to_batch(const Record& record, std::uint64_t stride, st
   if (record.life == Life::lasting) {
     segment.live_shares += record.shares;
     segment.live_bytes += record.held_bytes;
+    segment.held_bytes += record.held_bytes;
+    segment.lasting_bytes += stride;
   }
 }
 
@@ -357,9 +359,13 @@ void FileJournal::release(Position position, std::uint32_t bytes) {
 bool FileJournal::is_ripe(std::uint32_t number, const Segment& segment) const {
   if (number == active_) return false;
   if (segment.live_shares == 0) return true;
-  const std::uint64_t live = segment.live_bytes + segment.live_shares * share_overhead_bytes;
-  return !segment.stuck &&
-         static_cast<double>(live) < settings_.relocate_below * static_cast<double>(segment.end);
+  // Heads may be larger than what they tell of (one small message, a thousand copies). They move along: were
+  // they counted as dead, such records would be moved again and again.
+  auto live = static_cast<double>(segment.live_bytes);
+  if (segment.held_bytes > 0)
+    live *= static_cast<double>(segment.lasting_bytes) / static_cast<double>(segment.held_bytes);
+  live += static_cast<double>(segment.live_shares * share_overhead_bytes);
+  return !segment.stuck && live < settings_.relocate_below * static_cast<double>(segment.end);
 }
 
 void FileJournal::released_from(std::uint32_t number) {

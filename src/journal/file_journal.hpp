@@ -93,6 +93,10 @@ class FileJournal final : public Journal {
     bool end_known = true;  // false: the segment after it is gone, so this is only how long the file is
     std::uint64_t live_shares = 0;
     std::uint64_t live_bytes = 0;
+    // Of lasting records, as they were appended: how much the held bytes were, and what they took with heads
+    // and frames. 0 for what an earlier process wrote.
+    std::uint64_t held_bytes = 0;
+    std::uint64_t lasting_bytes = 0;
     Position release_mark;  // what must be durable before the segment may go
     bool stuck = false;     // relocation was tried and could not empty it
   };
