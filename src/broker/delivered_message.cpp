@@ -34,8 +34,10 @@ void put_header(amqp::Encoder& out, const amqp::Header& stored, const MessageSta
   out.put_composite(header);
 }
 
-bool put_annotations(amqp::Encoder& out, const amqp::MessageView& view, const MessageStatus& status,
-                     const DeliveryForm& form) {
+bool is_of_exchange(std::string_view key) { return key == "x-exchange" || key == "x-routing-key"; }
+
+bool put_annotations(amqp::Encoder& out, const amqp::MessageView& view, const amqp::Properties& properties,
+                     const MessageStatus& status, const DeliveryForm& form) {
   out.put_descriptor(amqp::descriptor::message_annotations);
   auto map = out.begin_map();
   std::optional<std::int64_t> scheduled;
@@ -45,7 +47,7 @@ bool put_annotations(amqp::Encoder& out, const amqp::MessageView& view, const Me
           amqp::Decoder in{value.bytes};
           scheduled = value.bytes[0] == amqp::code::timestamp ? in.read_timestamp() : in.read_signed();
         }
-        if (is_ours(name)) return;
+        if (is_ours(name) || (status.exchange && is_of_exchange(name))) return;
         out.put_raw(key);
         out.put_raw(value);
       });
@@ -73,6 +75,15 @@ bool put_annotations(amqp::Encoder& out, const amqp::MessageView& view, const Me
   if (status.changes && status.changes->dead_letter_source) {
     out.put_symbol("x-opt-deadletter-source");
     out.put_string(*status.changes->dead_letter_source);
+  }
+  if (status.exchange) {
+    out.put_symbol("x-exchange");
+    out.put_string(*status.exchange);
+    out.put_symbol("x-routing-key");
+    if (status.changes && status.changes->routing_key)
+      out.put_string(*status.changes->routing_key);
+    else
+      out.put_string(properties.subject ? std::string_view{*properties.subject} : std::string_view{});
   }
   map.end();
   return whole;
@@ -148,7 +159,7 @@ Result<Payload> delivered_message(const Payload& stored, const MessageStatus& st
     out.own().put_symbol("x-opt-lock-token");
     out.own().put_uuid(form.lock->bytes);
   }
-  if (!put_annotations(out.own(), *view, status, form)) return damaged();
+  if (!put_annotations(out.own(), *view, *properties, status, form)) return damaged();
   const std::size_t bare = view->bare().begin;
   for (const auto& section : view->unknown_sections()) {
     if (section.whole.begin >= bare) continue;

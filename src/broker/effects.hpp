@@ -35,6 +35,12 @@ class RecordSink {
 struct Accepted {  // of Enqueue, EnqueueTransferDeadLetter
   RequestId request;
 };
+// Of Enqueue, instead of Accepted: no subscription of the exchange matches any of the messages, and its
+// settings want them back. Nothing was kept, not even for duplicate detection; the transfer is settled
+// `released` [EX 2.4].
+struct Unrouted {
+  RequestId request;
+};
 struct Done {  // of Settle, CancelScheduled, SetSessionState, UpdateSettings, AddRule, RemoveRule, SetBinding
   RequestId request;
 };
@@ -123,7 +129,7 @@ struct DeleteIdle {};
 
 using Effect = std::variant<Accepted, Done, Refused, Scheduled, LocksRenewed, Messages, SessionState,
                             SessionList, Deleted, ReceiverAttached, SessionAccepted, ReceiverRefused, Deliver,
-                            LinkDrained, DetachReceiver, Forward, RuleList, Distribute, DeleteIdle>;
+                            LinkDrained, DetachReceiver, Forward, RuleList, Distribute, DeleteIdle, Unrouted>;
 
 struct Effects {
   explicit Effects(RecordSink& journal) : sink(journal) {}

@@ -35,10 +35,12 @@ struct MessageChanges {
   std::optional<SequenceNumber> enqueue_sequence{};
   // The entity it was dead-lettered in, when ForwardDeadLetteredMessagesTo moved it.
   std::optional<std::string> dead_letter_source{};
+  // At an exchange, from the address it was sent to; nothing: its subject.
+  std::optional<std::string> routing_key{};
 
   [[nodiscard]] bool empty() const {
     return application_properties.empty() && edits.empty() && !dead_letter_reason &&
-           !dead_letter_description && !enqueue_sequence && !dead_letter_source;
+           !dead_letter_description && !enqueue_sequence && !dead_letter_source && !routing_key;
   }
   // What it weighs in memory and in the entity's size.
   [[nodiscard]] std::size_t bytes() const;
@@ -58,6 +60,8 @@ struct MessageStatus {
   // Of a topic's copy: its number at the topic. For others `changes` may have one.
   std::optional<SequenceNumber> enqueue_sequence{};
   SharedChanges changes{};  // null: none
+  // Of a copy from an exchange: its name, shown beside the routing key [EX 2.2].
+  std::shared_ptr<const std::string> exchange{};
 };
 
 }  // namespace omnibus::broker

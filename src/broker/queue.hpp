@@ -83,8 +83,8 @@ class Queue {
   bool relocate(Bytes record, Location from, RecordSink& sink);
 
   // What a subscription's queue does beyond this, for its topic [contract 9.8]. After share() its bytes are
-  // let go of through `with`.
-  void share(std::shared_ptr<SharedPayloads> with);
+  // let go of through `with`; copies show `exchange` when they come from one.
+  void share(std::shared_ptr<SharedPayloads> with, std::shared_ptr<const std::string> exchange = nullptr);
   // A number for a copy; it is lost when none is adopted with it.
   [[nodiscard]] SequenceNumber take_number();
   // Takes a copy that the topic's record at copy.stored.record holds; visible after Persisted.
@@ -95,6 +95,8 @@ class Queue {
   [[nodiscard]] std::optional<StoredMessage> find_copy(SequenceNumber number) const;
   // Its bytes lie at a later place now. Whoever moves them lets go of the old one.
   void move_copy(SequenceNumber number, const StoredMessage& to);
+  // Lets go of every message, without a record: the queue is being deleted, and is good for nothing else.
+  void abandon_messages(RecordSink& sink);
   // Somebody changed its rules: it is in use.
   void touch(Instant now);
   // Of size_bytes, what is not message bytes.

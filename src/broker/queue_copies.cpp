@@ -2,7 +2,15 @@
 
 namespace omnibus::broker {
 
-void Queue::share(std::shared_ptr<SharedPayloads> with) { parts_->payloads = std::move(with); }
+void Queue::share(std::shared_ptr<SharedPayloads> with, std::shared_ptr<const std::string> exchange) {
+  parts_->payloads = std::move(with);
+  parts_->exchange = std::move(exchange);
+}
+void Queue::abandon_messages(RecordSink& sink) {
+  visit_messages([&](const StoredMessage& message) {
+    if (!parts_->payloads || parts_->payloads->let_go(message)) sink.release(message);
+  });
+}
 SequenceNumber Queue::take_number() { return parts_->take_number(); }
 std::uint64_t Queue::own_bytes() const { return parts_->own_bytes; }
 void Queue::touch(Instant now) { parts_->accessed = std::max(parts_->accessed, now); }

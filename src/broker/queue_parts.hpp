@@ -195,8 +195,9 @@ struct Queue::Parts {
 
   std::array<std::array<std::uint64_t, entry_state_count>, sub_queue_count> state_counts{};
   std::uint64_t size_bytes = 0;
-  std::uint64_t own_bytes = 0;               // of it, what is not message bytes
-  std::shared_ptr<SharedPayloads> payloads;  // of a subscription
+  std::uint64_t own_bytes = 0;                  // of it, what is not message bytes
+  std::shared_ptr<SharedPayloads> payloads;     // of a subscription
+  std::shared_ptr<const std::string> exchange;  // of a subscription of one
   SequenceNumber next_sequence = 1;
 
   Location durable;

@@ -34,6 +34,9 @@ struct QueueSettings {
   std::string forward_dead_letters_to{};  // empty: none
   std::chrono::milliseconds auto_delete_on_idle = unlimited;
   std::uint64_t message_bytes_max = 1024 * 1024;
+  // What one consumer may hold at once, unsettled; 0: no limit. One message always passes [EX 2.5].
+  std::uint32_t prefetch_count = 0;
+  std::uint32_t prefetch_bytes = 0;
   std::uint16_t partition = 0;  // upper 16 bits of every sequence number
   bool is_partitioned = false;  // x-opt-partition-id is shown
 

@@ -249,7 +249,10 @@ MessageStatus Queue::Parts::status_of(std::uint32_t slot) const {
   status.delivery_count = entry.delivery_count;
   status.sub_queue = entry.sub_queue;
   if (settings.is_partitioned) status.partition = static_cast<std::int16_t>(settings.partition);
-  if (entry.has(Entry::is_copy)) status.enqueue_sequence = entry.ttl_or_origin;
+  if (entry.has(Entry::is_copy)) {
+    status.enqueue_sequence = entry.ttl_or_origin;
+    status.exchange = exchange;
+  }
   status.changes = changes_of(slot);
   return status;
 }

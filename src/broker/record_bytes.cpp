@@ -5,6 +5,7 @@ namespace {
 
 constexpr std::uint8_t changes_sequence = 1;
 constexpr std::uint8_t changes_edits = 2;
+constexpr std::uint8_t changes_key = 4;
 
 }  // namespace
 
@@ -14,9 +15,11 @@ void RecordWriter::put_changes(const MessageChanges& changes) {
   put_optional_text(changes.dead_letter_description);
   put_optional_text(changes.dead_letter_source);
   put(static_cast<std::uint8_t>((changes.enqueue_sequence ? changes_sequence : 0) |
-                                (changes.edits.empty() ? 0 : changes_edits)));
+                                (changes.edits.empty() ? 0 : changes_edits) |
+                                (changes.routing_key ? changes_key : 0)));
   if (changes.enqueue_sequence) put(*changes.enqueue_sequence);
   if (!changes.edits.empty()) put_text(as_text(changes.edits));
+  if (changes.routing_key) put_text(*changes.routing_key);
 }
 
 MessageChanges RecordReader::get_changes() {
@@ -27,13 +30,14 @@ MessageChanges RecordReader::get_changes() {
   changes.dead_letter_description = get_optional_text();
   changes.dead_letter_source = get_optional_text();
   const auto flags = get<std::uint8_t>();
-  if (flags > (changes_sequence | changes_edits)) refuse();
+  if (flags > (changes_sequence | changes_edits | changes_key)) refuse();
   if (flags & changes_sequence) changes.enqueue_sequence = get<SequenceNumber>();
   if (flags & changes_edits) {
     const Bytes edits = get_bytes(get<std::uint32_t>());
     changes.edits.assign(edits.begin(), edits.end());
     if (edits.empty()) refuse();
   }
+  if (flags & changes_key) changes.routing_key = get_text();
   return changes;
 }
 

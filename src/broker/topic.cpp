@@ -18,7 +18,10 @@ constexpr std::chrono::minutes idle_patience{1};
 
 Topic::Parts::Parts(TopicSettings with, Random& from, Instant created, rules::RuleLimits limits)
     : settings(std::move(with)), random(from), rule_set(limits), accessed(created) {
-  if (settings.exchange) exchange.emplace(*settings.exchange);
+  if (settings.exchange) {
+    exchange.emplace(*settings.exchange);
+    exchange_name = std::make_shared<const std::string>(settings.name);
+  }
   next_sequence = (static_cast<SequenceNumber>(settings.partition) << 48) + 1;
 }
 
@@ -77,9 +80,18 @@ Error Topic::Parts::recovering() const {
 
 void Topic::Parts::on(const Enqueue& command) {
   check(!command.forwarded || command.messages.size() == 1, "a forwarded message comes alone");
-  auto error = refuse_messages(command.messages);
-  if (!error) error = publish(command.messages, command.forwarded, nullptr);
-  if (error) return refuse(command.request, std::move(*error));
+  if (auto error = refuse_messages(command.messages)) return refuse(command.request, std::move(*error));
+  const auto routed = publish(command.messages, command.forwarded, nullptr);
+  if (!routed) return refuse(command.request, routed.error());
+  if (!*routed) {
+    // A forwarded message has no sender to go back to: its source keeps it as a dead letter.
+    if (command.forwarded)
+      refuse(command.request,
+             {Errc::not_found, fmt::format("no subscription of '{}' matches the message", settings.name)});
+    else if (command.request != RequestId::none)
+      emit(Unrouted{command.request});
+    return;
+  }
   // Also when all were duplicates: the first of their kind may not be durable yet.
   if (command.request != RequestId::none) emit_when_durable(Accepted{command.request});
 }
@@ -90,9 +102,9 @@ void Topic::Parts::on(const Schedule& command) {
       return refuse(command.request,
                     {Errc::argument_error, "a scheduled message needs x-opt-scheduled-enqueue-time"});
   broker::Scheduled answer{command.request, {}};
-  auto error = refuse_messages(command.messages);
-  if (!error) error = publish(command.messages, std::nullopt, &answer.sequences);
-  if (error) return refuse(command.request, std::move(*error));
+  if (auto error = refuse_messages(command.messages)) return refuse(command.request, std::move(*error));
+  if (const auto routed = publish(command.messages, std::nullopt, &answer.sequences); !routed)
+    return refuse(command.request, routed.error());
   if (command.request != RequestId::none) emit_when_durable(std::move(answer));
 }
 

@@ -65,12 +65,14 @@ struct Topic::Parts {
 
   // --- topic_publish.cpp
   [[nodiscard]] std::optional<Error> refuse_messages(std::span<const IncomingMessage> messages) const;
-  // All or nothing. `numbers` gets one per message.
-  [[nodiscard]] std::optional<Error> publish(std::span<const IncomingMessage> messages,
-                                             const std::optional<ForwardedFrom>& forwarded,
-                                             std::vector<SequenceNumber>* numbers);
+  // All or nothing. `numbers` gets one per message. False: none of them matches and the sender shall have
+  // them back.
+  [[nodiscard]] Result<bool> publish(std::span<const IncomingMessage> messages,
+                                     const std::optional<ForwardedFrom>& forwarded,
+                                     std::vector<SequenceNumber>* numbers);
   // Which copies it becomes; their numbers are given later.
   [[nodiscard]] Result<void> plan_copies(const IncomingMessage& message, SequenceNumber number,
+                                         const std::optional<std::string>& routing_key,
                                          PublishedRecord::Item& item);
   void plan_copy(SubscriptionId id, const IncomingMessage& message, const rules::MessageEdits* edits,
                  const rules::Failure* failure, PublishedRecord::Item& item);
@@ -112,6 +114,7 @@ struct Topic::Parts {
   std::map<SubscriptionId, Subscription> subscriptions;
   rules::RuleSet rule_set;
   std::optional<rules::ExchangeIndex> exchange;
+  std::shared_ptr<const std::string> exchange_name;  // of an exchange
   std::shared_ptr<SharedPayloads> shared = std::make_shared<SharedPayloads>();
   DuplicateHistory history;
   Schedules scheduled;

@@ -25,9 +25,9 @@ std::optional<Error> Topic::Parts::refuse_messages(std::span<const IncomingMessa
   return std::nullopt;
 }
 
-std::optional<Error> Topic::Parts::publish(std::span<const IncomingMessage> messages,
-                                           const std::optional<ForwardedFrom>& forwarded,
-                                           std::vector<SequenceNumber>* numbers) {
+Result<bool> Topic::Parts::publish(std::span<const IncomingMessage> messages,
+                                   const std::optional<ForwardedFrom>& forwarded,
+                                   std::vector<SequenceNumber>* numbers) {
   PublishedRecord record;
   record.first = next_sequence;
   record.enqueued = now;
@@ -45,7 +45,7 @@ std::optional<Error> Topic::Parts::publish(std::span<const IncomingMessage> mess
     auto& item = record.items.emplace_back();
     item.properties_bytes = facts.application_properties_bytes;
     if (settings.requires_duplicate_detection) item.message_id = facts.message_id;
-    item.routing_key = facts.routing_key;
+    std::optional<std::string> key = facts.routing_key;
     if (forwarded) {
       item.hops = forwarded->hops;
       item.origin = forwarded->sequence;
@@ -53,31 +53,38 @@ std::optional<Error> Topic::Parts::publish(std::span<const IncomingMessage> mess
         MessageChanges with = *forwarded->changes;
         if (with.enqueue_sequence) item.origin = *with.enqueue_sequence;
         with.enqueue_sequence.reset();
+        if (!key) key = with.routing_key;
+        with.routing_key.reset();
         if (!with.empty()) item.changes = std::make_shared<const MessageChanges>(std::move(with));
       }
     }
     if (facts.scheduled && *facts.scheduled > now) {
       item.scheduled = facts.scheduled;
+      item.routing_key = std::move(key);
     } else {
       const auto number = record.first + static_cast<SequenceNumber>(record.items.size()) - 1;
-      if (auto planned = plan_copies(messages[i], number, item); !planned) return std::move(planned.error());
+      if (auto planned = plan_copies(messages[i], number, key, item); !planned) return fail(planned.error());
     }
     if (!item.scheduled && item.copies.empty()) continue;  // nobody keeps it
     item.size = static_cast<std::uint32_t>(bytes.size());
     payloads.push_back(&bytes);
   }
+  accessed = now;
+  if (exchange && settings.unroutable == rules::Unroutable::release && !record.items.empty() &&
+      payloads.empty())
+    return false;
   // A dropped duplicate gets a number of its own, behind the others, that never names a message.
   SequenceNumber stored = record.first;
   SequenceNumber spare = record.first + static_cast<SequenceNumber>(record.items.size());
   for (std::size_t i = 0; numbers && i < messages.size(); ++i)
     numbers->push_back(dropped[i] ? spare++ : stored++);
   record.next = spare;
-  accessed = now;
   if (record.next > record.first) write(record, payloads);
-  return std::nullopt;
+  return true;
 }
 
 Result<void> Topic::Parts::plan_copies(const IncomingMessage& message, SequenceNumber number,
+                                       const std::optional<std::string>& routing_key,
                                        PublishedRecord::Item& item) {
   const auto view = amqp::MessageView::parse(message.bytes);
   if (!view) return fail(view.error());
@@ -94,8 +101,12 @@ Result<void> Topic::Parts::plan_copies(const IncomingMessage& message, SequenceN
   rules::MessageFields fields{*view, facts};
   if (exchange) {
     std::string key;
-    if (message.facts.routing_key) {
-      key = *message.facts.routing_key;
+    if (routing_key) {
+      key = *routing_key;
+      // Not in the message, and shown to receivers: all copies have it from here.
+      MessageChanges with = item.changes ? *item.changes : MessageChanges{};
+      with.routing_key = key;
+      item.changes = std::make_shared<const MessageChanges>(std::move(with));
     } else if (const auto subject = fields.system(rules::SystemField::label);
                subject.kind == rules::Scalar::Kind::text) {
       key = subject.view();
@@ -229,10 +240,7 @@ void Topic::distribute(Instant now, SequenceNumber sequence, Result<IncomingMess
   item.changes = was.changes;
   item.origin = was.origin;
   bool readable = message.has_value();
-  if (readable) {
-    message->facts.routing_key = was.routing_key;
-    readable = parts.plan_copies(*message, record.first, item).has_value();
-  }
+  if (readable) readable = parts.plan_copies(*message, record.first, was.routing_key, item).has_value();
   if (readable) {
     std::vector<const Payload*> payloads;
     if (!item.copies.empty()) {

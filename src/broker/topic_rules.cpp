@@ -68,7 +68,7 @@ void Topic::start(Instant now, SubscriptionId id, Queue& queue, Effects& effects
 
 void Topic::join(SubscriptionId id, Queue& queue) {
   parts_->subscriptions[id].queue = &queue;
-  queue.share(parts_->shared);
+  queue.share(parts_->shared, parts_->exchange_name);
 }
 
 void Topic::remove_subscription(SubscriptionId id) { parts_->forget(id); }

@@ -23,6 +23,9 @@ struct TopicSettings {
   std::uint64_t message_bytes_max = 1024 * 1024;
   // Who decides: the rules of subscriptions, or this type and their bindings. Fixed at creation.
   std::optional<rules::ExchangeType> exchange{};
+  // Of an exchange: what happens to a message that nothing matches [EX 2.4].
+  rules::Unroutable unroutable = rules::Unroutable::accept;
+  std::string alternate_exchange{};  // empty: none
   std::uint16_t partition = 0;
   bool is_partitioned = false;
 

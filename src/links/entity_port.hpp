@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "broker/answer.hpp"
 #include "broker/commands.hpp"
+#include "rules/routing.hpp"
 
 namespace omnibus::links {
 
@@ -23,9 +25,12 @@ struct Route {
 };
 
 // What a link has to know of an entity before it asks it anything. Never changes; an update makes a new one.
+enum class EntityKind : std::uint8_t { queue, topic, subscription };
 struct EntityFacts {
-  std::string name;  // as it was created
+  std::string name;  // as it was created; of a subscription: orders/Subscriptions/audit
   Route route;
+  EntityKind kind = EntityKind::queue;
+  std::optional<rules::ExchangeType> exchange{};  // of a topic that is an exchange
   std::uint64_t message_bytes_max = 1024 * 1024;
   bool requires_session = false;
 };

@@ -1,8 +1,10 @@
 #include "store/catalogue_records.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "amqp/codec/value.hpp"
+#include "rules/routing.hpp"
 
 namespace omnibus::store {
 namespace {
@@ -10,7 +12,9 @@ namespace {
 using amqp::Value;
 using std::chrono::milliseconds;
 
-constexpr std::string_view kind_queue = "queue";
+// By PartitionKind.
+constexpr std::string_view kinds[] = {"queue", "topic", "subscription"};
+constexpr std::string_view exchange_rules = "rules";
 // Times far outside of this would overflow where they are added to.
 constexpr std::int64_t ms_max = std::int64_t{1} << 53;
 
@@ -86,14 +90,7 @@ class Reader {
   std::optional<Error> error_;
 };
 
-}  // namespace
-
-std::vector<std::uint8_t> encode_partition(const PartitionInfo& info) {
-  const broker::QueueSettings& s = info.settings;
-  Writer out;
-  out.put("kind", Value::symbol(kind_queue));
-  out.put("name", info.name);
-  out.put("created", milliseconds{info.created.time_since_epoch()});
+void put_queue(Writer& out, const broker::QueueSettings& s) {
   out.put("label", s.name);
   out.put("lock-duration", s.lock_duration);
   out.put("size-bytes-max", Value{s.size_bytes_max});
@@ -110,6 +107,93 @@ std::vector<std::uint8_t> encode_partition(const PartitionInfo& info) {
   out.put("message-bytes-max", Value{s.message_bytes_max});
   out.put("partition", Value{s.partition});
   out.put("is-partitioned", Value{s.is_partitioned});
+  out.put("dead-letter-on-filter-error", Value{s.dead_letter_on_filter_error});
+  out.put("prefetch-count", Value{s.prefetch_count});
+  out.put("prefetch-bytes", Value{s.prefetch_bytes});
+}
+
+void get_status(Reader& in, broker::EntityStatus& into) {
+  auto status = static_cast<std::uint8_t>(into);
+  in.get("status", status, static_cast<std::uint64_t>(broker::EntityStatus::receive_disabled));
+  into = static_cast<broker::EntityStatus>(status);
+}
+
+void get_queue(Reader& in, broker::QueueSettings& s) {
+  in.get("label", s.name);
+  in.get("lock-duration", s.lock_duration);
+  in.get("size-bytes-max", s.size_bytes_max);
+  in.get("requires-duplicate-detection", s.requires_duplicate_detection);
+  in.get("requires-session", s.requires_session);
+  in.get("default-time-to-live", s.default_time_to_live);
+  in.get("dead-letter-on-expiration", s.dead_letter_on_expiration);
+  in.get("duplicate-window", s.duplicate_window);
+  in.get("delivery-count-max", s.delivery_count_max);
+  get_status(in, s.status);
+  in.get("forward-to", s.forward_to);
+  in.get("forward-dead-letters-to", s.forward_dead_letters_to);
+  in.get("auto-delete-on-idle", s.auto_delete_on_idle);
+  in.get("message-bytes-max", s.message_bytes_max);
+  in.get("partition", s.partition, 0x7fff);
+  in.get("is-partitioned", s.is_partitioned);
+  in.get("dead-letter-on-filter-error", s.dead_letter_on_filter_error);
+  in.get("prefetch-count", s.prefetch_count);
+  in.get("prefetch-bytes", s.prefetch_bytes);
+}
+
+void put_topic(Writer& out, const broker::TopicSettings& s) {
+  out.put("label", s.name);
+  out.put("size-bytes-max", Value{s.size_bytes_max});
+  out.put("requires-duplicate-detection", Value{s.requires_duplicate_detection});
+  out.put("duplicate-window", s.duplicate_window);
+  out.put("default-time-to-live", s.default_time_to_live);
+  out.put("status", Value{static_cast<std::uint8_t>(s.status)});
+  out.put("auto-delete-on-idle", s.auto_delete_on_idle);
+  out.put("message-bytes-max", Value{s.message_bytes_max});
+  out.put("exchange", Value::symbol(s.exchange ? rules::name_of(*s.exchange) : exchange_rules));
+  out.put("unroutable", Value{static_cast<std::uint8_t>(s.unroutable)});
+  out.put("alternate-exchange", s.alternate_exchange);
+  out.put("partition", Value{s.partition});
+  out.put("is-partitioned", Value{s.is_partitioned});
+}
+
+void get_topic(Reader& in, broker::TopicSettings& s) {
+  in.get("label", s.name);
+  in.get("size-bytes-max", s.size_bytes_max);
+  in.get("requires-duplicate-detection", s.requires_duplicate_detection);
+  in.get("duplicate-window", s.duplicate_window);
+  in.get("default-time-to-live", s.default_time_to_live);
+  get_status(in, s.status);
+  in.get("auto-delete-on-idle", s.auto_delete_on_idle);
+  in.get("message-bytes-max", s.message_bytes_max);
+  std::string exchange{exchange_rules};
+  in.get("exchange", exchange);
+  if (exchange != exchange_rules) {
+    s.exchange = rules::exchange_type(exchange);
+    if (!s.exchange) in.refuse("exchange");
+  }
+  auto unroutable = static_cast<std::uint8_t>(s.unroutable);
+  in.get("unroutable", unroutable, static_cast<std::uint64_t>(rules::Unroutable::release));
+  s.unroutable = static_cast<rules::Unroutable>(unroutable);
+  in.get("alternate-exchange", s.alternate_exchange);
+  in.get("partition", s.partition, 0x7fff);
+  in.get("is-partitioned", s.is_partitioned);
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> encode_partition(const PartitionInfo& info) {
+  Writer out;
+  out.put("kind", Value::symbol(kinds[static_cast<std::size_t>(info.kind)]));
+  out.put("name", info.name);
+  out.put("created", milliseconds{info.created.time_since_epoch()});
+  if (!info.document.empty()) out.put("document", info.document);
+  if (info.kind == PartitionKind::topic) {
+    put_topic(out, info.topic_settings);
+  } else {
+    if (info.kind == PartitionKind::subscription)
+      out.put("topic", Value{static_cast<std::uint32_t>(info.topic)});
+    put_queue(out, info.settings);
+  }
   return out.take();
 }
 
@@ -120,33 +204,31 @@ Result<PartitionInfo> decode_partition(PartitionId id, Bytes bytes) {
     return fail(Errc::decode_error, "partition {} is not described by a map", static_cast<std::uint32_t>(id));
   PartitionInfo info;
   info.id = id;
-  broker::QueueSettings& s = info.settings;
   Reader in{*value, id};
   std::string kind;
   in.get("kind", kind);
-  if (kind != kind_queue) in.refuse("kind");
+  const auto* known = std::find(std::begin(kinds), std::end(kinds), kind);
+  if (known == std::end(kinds))
+    in.refuse("kind");
+  else
+    info.kind = static_cast<PartitionKind>(known - std::begin(kinds));
   if (!value->find("name")) in.refuse("name");
   in.get("name", info.name);
-  s.name = info.name;
   in.get("created", info.created);
-  in.get("label", s.name);
-  in.get("lock-duration", s.lock_duration);
-  in.get("size-bytes-max", s.size_bytes_max);
-  in.get("requires-duplicate-detection", s.requires_duplicate_detection);
-  in.get("requires-session", s.requires_session);
-  in.get("default-time-to-live", s.default_time_to_live);
-  in.get("dead-letter-on-expiration", s.dead_letter_on_expiration);
-  in.get("duplicate-window", s.duplicate_window);
-  in.get("delivery-count-max", s.delivery_count_max);
-  auto status = static_cast<std::uint8_t>(s.status);
-  in.get("status", status, static_cast<std::uint64_t>(broker::EntityStatus::receive_disabled));
-  s.status = static_cast<broker::EntityStatus>(status);
-  in.get("forward-to", s.forward_to);
-  in.get("forward-dead-letters-to", s.forward_dead_letters_to);
-  in.get("auto-delete-on-idle", s.auto_delete_on_idle);
-  in.get("message-bytes-max", s.message_bytes_max);
-  in.get("partition", s.partition, 0x7fff);
-  in.get("is-partitioned", s.is_partitioned);
+  in.get("document", info.document);
+  if (info.kind == PartitionKind::topic) {
+    info.topic_settings.name = info.name;
+    get_topic(in, info.topic_settings);
+  } else {
+    info.settings.name = info.name;
+    get_queue(in, info.settings);
+  }
+  if (info.kind == PartitionKind::subscription) {
+    auto topic = static_cast<std::uint32_t>(PartitionId::none);
+    in.get("topic", topic);
+    if (topic == 0) in.refuse("topic");
+    info.topic = static_cast<PartitionId>(topic);
+  }
   if (in.error()) return fail(*in.error());
   return info;
 }

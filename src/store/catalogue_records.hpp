@@ -20,6 +20,7 @@ enum class RecordKind : std::uint16_t {
   created = 2,  // a partition, encoded as below
   updated = 3,  // the same, with new settings
   deleted = 4,  // empty
+  topic = 5,    // what a topic decided: docs/formats/topic-records.md
 };
 
 [[nodiscard]] std::vector<std::uint8_t> encode_partition(const PartitionInfo& info);

@@ -18,7 +18,7 @@ namespace omnibus::store {
 enum class PieceKind : std::uint8_t {
   head = 1,       // of the whole checkpoint, first and once
   partition = 2,  // what the catalogue knows of it; before its slices
-  slice = 3,      // of its queue
+  slice = 3,      // of its machine
 };
 
 struct Piece {

@@ -58,10 +58,14 @@ void Checkpointer::write_partition(journal::Journal& journal, Partition& partiti
   if (begun_ != partition.info.id) {
     begun_ = partition.info.id;
     put_piece(buffer_, {PieceKind::partition, partition.info.id, encode_partition(partition.info)});
-    partition.queue->begin_checkpoint();
+    if (partition.topic)
+      partition.topic->begin_checkpoint();
+    else
+      partition.queue->begin_checkpoint();
   }
   SliceSink sink{buffer_, partition.info.id};
-  const bool more = partition.queue->write_checkpoint(sink, slice_items);
+  const bool more = partition.topic ? partition.topic->write_checkpoint(sink, slice_items)
+                                    : partition.queue->write_checkpoint(sink, slice_items);
   if (!buffer_.empty()) journal.checkpoint_append(buffer_);
   if (!more) ++slot_;
 }

@@ -10,6 +10,8 @@ void for_each_message(broker::Answer& answer, const Each& each) {
     each(deliver->status.stored, answer.message);
   } else if (const auto* forward = std::get_if<broker::Forward>(&answer.effect)) {
     each(forward->status.stored, answer.message);
+  } else if (const auto* due = std::get_if<broker::Distribute>(&answer.effect)) {
+    each(due->status.stored, answer.message);
   } else if (const auto* messages = std::get_if<broker::Messages>(&answer.effect)) {
     answer.messages.resize(messages->messages.size());
     for (std::size_t i = 0; i < messages->messages.size(); ++i)

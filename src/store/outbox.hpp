@@ -2,7 +2,7 @@
 //
 // An answer whose bytes are in memory goes out at once, unless one for the same connection waits before it.
 // Only connections that wait for the disk have a line here. Connection 0 is the store itself: its line holds
-// the messages to be forwarded. Lives on one core.
+// the messages to be forwarded and those of topics that became due. Lives on one core.
 #pragma once
 
 #include <cstdint>

@@ -6,20 +6,25 @@
 
 #include "base/clock.hpp"
 #include "broker/queue_settings.hpp"
+#include "broker/topic_settings.hpp"
 
 namespace omnibus::store {
 
 // Unique in its store for all time. 0 is the store itself.
 enum class PartitionId : std::uint32_t { none = 0 };
 
-enum class PartitionKind : std::uint8_t { queue };
+enum class PartitionKind : std::uint8_t { queue, topic, subscription };
 
 struct PartitionInfo {
   PartitionId id = PartitionId::none;
   PartitionKind kind = PartitionKind::queue;
-  std::string name;  // of the entity; partitions of one entity share it
+  std::string name;  // of the entity; partitions of one entity share it; `orders/Subscriptions/audit`
   Instant created{};
-  broker::QueueSettings settings;
+  broker::QueueSettings settings;         // of a queue or subscription
+  broker::TopicSettings topic_settings;   // of a topic
+  PartitionId topic = PartitionId::none;  // of a subscription: in the same store
+  // What the administrator's document says beside the settings, as text; nothing here looks into it.
+  std::string document;
   friend bool operator==(const PartitionInfo&, const PartitionInfo&) = default;
 };
 

@@ -6,6 +6,12 @@
 
 namespace omnibus::store {
 
+std::uint64_t messages_in(const broker::Queue& queue) {
+  const broker::QueueCounts counts = queue.counts();
+  return counts.active + counts.deferred + counts.scheduled + counts.dead_letter +
+         counts.transfer_dead_letter;
+}
+
 Partition* PartitionTable::find(PartitionId id) const {
   const auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : slots_[found->second].get();
@@ -51,8 +57,9 @@ std::vector<Partition*> PartitionTable::by_ascending_id() const {
 }
 
 void PartitionTable::reschedule(Partition& partition) {
-  const Instant due =
-      partition.queue && !partition.deleting ? partition.queue->next_deadline() : broker::never;
+  Instant due = broker::never;
+  if (!partition.deleting && partition.queue) due = partition.queue->next_deadline();
+  if (!partition.deleting && partition.topic) due = partition.topic->next_deadline();
   const std::int64_t ms = due.time_since_epoch().count();
   if (due == broker::never) return unschedule(partition);
   if (partition.has_deadline) {

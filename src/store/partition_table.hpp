@@ -11,6 +11,7 @@
 
 #include "broker/deadline_heap.hpp"
 #include "broker/queue.hpp"
+#include "broker/topic.hpp"
 #include "store/partition.hpp"
 #include "store/receiver_memory.hpp"
 
@@ -18,7 +19,9 @@ namespace omnibus::store {
 
 struct Partition {
   PartitionInfo info;
-  std::unique_ptr<broker::Queue> queue;  // none while the store is not open
+  // By its kind; none while the store is not open.
+  std::unique_ptr<broker::Queue> queue;
+  std::unique_ptr<broker::Topic> topic;
   ReceiverMemory receivers;
   broker::Location appended;  // its last record
   std::uint32_t slot = 0;
@@ -29,6 +32,9 @@ struct Partition {
   bool known = false;     // while recovering: the journal has told of it
   bool deleting = false;  // not found any more; what it holds is being released
 };
+
+// All of them, wherever they are in it.
+[[nodiscard]] std::uint64_t messages_in(const broker::Queue& queue);
 
 class PartitionTable {
  public:
@@ -53,7 +59,7 @@ class PartitionTable {
   [[nodiscard]] std::size_t size() const { return by_id_.size(); }
   [[nodiscard]] std::vector<Partition*> by_ascending_id() const;
 
-  // After anything happened to its queue.
+  // After anything happened to its machine.
   void reschedule(Partition& partition);
   void unschedule(Partition& partition);
   [[nodiscard]] Instant first_deadline() const;

@@ -192,8 +192,10 @@ void Store::Parts::apply_closed(PartitionId id, broker::Command& command) {
 void Store::Parts::apply(Instant at, PartitionId id, broker::Command&& command) {
   check(!in_callback, "a callback does not call the store");
   now = at;
-  if (!is_open()) return apply_closed(id, command);
   Partition* partition = partitions.find(id);
+  if (partition)
+    if (const auto error = wrong_kind(*partition, command)) return refuse(id, command, *error);
+  if (!is_open()) return apply_closed(id, command);
   if (!partition)
     return refuse(id, command, not_found(fmt::format("partition {}", static_cast<std::uint32_t>(id))));
   if (const auto bytes = bytes_sent(command))
@@ -204,7 +206,10 @@ void Store::Parts::apply(Instant at, PartitionId id, broker::Command&& command) 
     partition->receivers.crediting(*credit);
   else if (const auto* leaving = std::get_if<broker::CloseReceiver>(&command))
     partition->receivers.closing(leaving->receiver);
-  run(*partition, command);
+  if (partition->info.kind == PartitionKind::subscription && is_about_rules(command))
+    run_rules(*partition, command);
+  else
+    run(*partition, command);
   settle(false);
 }
 

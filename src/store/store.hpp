@@ -27,6 +27,7 @@
 #include "broker/answer.hpp"
 #include "broker/commands.hpp"
 #include "broker/queue.hpp"
+#include "broker/topic.hpp"
 #include "journal/journal.hpp"
 #include "store/partition.hpp"
 
@@ -164,13 +165,33 @@ class Store {
   // before the call returns.
   void create_partition(Instant now, PartitionId id, std::string name, const broker::QueueSettings& settings,
                         Created done);
+  // A topic or exchange, and what it hands its messages to. `rules` empty: `$Default`, which is always true;
+  // `binding` for exchanges only. From `done` on, every message the topic accepts reaches it if it matches.
+  struct NewTopic {
+    std::string name;
+    broker::TopicSettings settings;
+    std::string document{};
+  };
+  void create_topic(Instant now, NewTopic topic, Created done);
+  struct NewSubscription {
+    PartitionId topic = PartitionId::none;
+    std::string name;  // whole: `orders/Subscriptions/audit`
+    broker::QueueSettings settings;
+    std::vector<rules::Rule> rules{};
+    std::optional<rules::Binding> binding{};
+    std::string document{};
+  };
+  void create_subscription(Instant now, NewSubscription subscription, Created done);
+  void update_topic(Instant now, PartitionId id, const broker::TopicSettings& settings, Changed done);
   void update_partition(Instant now, PartitionId id, const broker::QueueSettings& settings, Changed done);
-  // Messages are released, receivers detached with `not_found`, later commands refused with it.
+  // Messages are released, receivers detached with `not_found`, later commands refused with it. A topic takes
+  // its subscriptions along.
   void delete_partition(Instant now, PartitionId id, Changed done);
   // What is there, by ascending id. While the store is not open: what was there when it last was.
   [[nodiscard]] std::vector<PartitionInfo> partitions() const;
   [[nodiscard]] std::optional<PartitionInfo> find(PartitionId id) const;
   [[nodiscard]] std::optional<broker::QueueCounts> counts(PartitionId id) const;
+  [[nodiscard]] std::optional<broker::TopicCounts> topic_counts(PartitionId id) const;
   // One line per message, for support and tests; empty when there is no such partition.
   [[nodiscard]] std::string describe(PartitionId id) const;
 

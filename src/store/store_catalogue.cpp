@@ -19,12 +19,9 @@ void Store::update_partition(Instant now, PartitionId id, const broker::QueueSet
 
 void Store::delete_partition(Instant now, PartitionId id, Changed done) {
   parts_->now = now;
-  Partition* partition = parts_->partitions.find(id);
-  const std::string name =
-      partition ? partition->info.name : fmt::format("partition {}", static_cast<std::uint32_t>(id));
-  if (auto error = parts_->change_refused(name)) return done(omnibus::fail(std::move(*error)));
-  if (!partition) return done(omnibus::fail(Parts::not_found(name)));
-  parts_->remove(*partition, std::move(done));
+  auto partition = parts_->find_to_change(id);
+  if (!partition) return done(omnibus::fail(std::move(partition.error())));
+  parts_->remove(**partition, std::move(done));
   parts_->settle(false);
 }
 
@@ -45,8 +42,15 @@ std::optional<broker::QueueCounts> Store::counts(PartitionId id) const {
   return partition->queue->counts();
 }
 
+std::optional<broker::TopicCounts> Store::topic_counts(PartitionId id) const {
+  const Partition* partition = parts_->partitions.find(id);
+  if (!partition || !partition->topic) return std::nullopt;
+  return partition->topic->counts();
+}
+
 std::string Store::describe(PartitionId id) const {
   const Partition* partition = parts_->partitions.find(id);
+  if (partition && partition->topic) return partition->topic->describe();
   return partition && partition->queue ? partition->queue->describe() : std::string{};
 }
 
@@ -59,29 +63,23 @@ void Store::Parts::when_durable(Changed done) {
   if (done) completions.push_back({journal->appended(), std::move(done)});
 }
 
-void Store::Parts::create(PartitionId id, std::string name, const broker::QueueSettings& with, Created done) {
-  if (auto error = change_refused(name)) return done(omnibus::fail(std::move(*error)));
+Result<Partition*> Store::Parts::find_to_change(PartitionId id) {
+  Partition* partition = partitions.find(id);
+  const std::string name =
+      partition ? partition->info.name : fmt::format("partition {}", static_cast<std::uint32_t>(id));
+  if (auto error = change_refused(name)) return omnibus::fail(std::move(*error));
+  if (!partition) return omnibus::fail(not_found(name));
+  return partition;
+}
+
+std::optional<Error> Store::Parts::create_refused(std::string_view name) const {
+  if (auto error = change_refused(name)) return error;
   if (full)
-    return done(omnibus::fail(Errc::server_busy, "the disk is full: '{}' cannot be created for now", name));
-  if (auto error = broker::check_settings(with)) return done(omnibus::fail(std::move(*error)));
-  if (id == PartitionId::none) id = static_cast<PartitionId>(next_partition);
-  if (static_cast<std::uint32_t>(id) < next_partition)
-    return done(omnibus::fail(Errc::entity_already_exists, "partition {} is there or was there before",
-                              static_cast<std::uint32_t>(id)));
-  PartitionInfo info{id, PartitionKind::queue, std::move(name), now, with};
-  const std::vector<std::uint8_t> bytes = encode_partition(info);
-  journal::Record record;
-  record.kind = static_cast<std::uint16_t>(RecordKind::created);
-  record.partition = static_cast<std::uint32_t>(id);
-  record.head = bytes;
-  const broker::Location at = append(record);
-  if (broken) return done(omnibus::fail(*broken));
-  next_partition = static_cast<std::uint32_t>(id) + 1;
-  Partition& partition = partitions.add(std::move(info));
-  partition.known = true;
-  partition.appended = at;
-  partition.queue = std::make_unique<broker::Queue>(with, random, now);
-  partitions.reschedule(partition);
+    return Error{Errc::server_busy, fmt::format("the disk is full: '{}' cannot be created for now", name)};
+  return std::nullopt;
+}
+
+void Store::Parts::when_created(PartitionId id, Created done) {
   when_durable([done = std::move(done), id](Result<void> result) mutable {
     if (result)
       done(id);
@@ -90,62 +88,129 @@ void Store::Parts::create(PartitionId id, std::string name, const broker::QueueS
   });
 }
 
-void Store::Parts::update(PartitionId id, const broker::QueueSettings& with, Changed done) {
-  Partition* partition = partitions.find(id);
-  const std::string name =
-      partition ? partition->info.name : fmt::format("partition {}", static_cast<std::uint32_t>(id));
-  if (auto error = change_refused(name)) return done(omnibus::fail(std::move(*error)));
-  if (!partition) return done(omnibus::fail(not_found(name)));
-  if (auto error = broker::check_update(partition->info.settings, with))
-    return done(omnibus::fail(std::move(*error)));
-  PartitionInfo info = partition->info;
+void Store::Parts::make_machine(Partition& partition) {
+  const PartitionInfo& info = partition.info;
+  if (info.kind == PartitionKind::topic)
+    partition.topic = std::make_unique<broker::Topic>(info.topic_settings, random, info.created);
+  else
+    partition.queue = std::make_unique<broker::Queue>(info.settings, random, info.created);
+}
+
+Partition* Store::Parts::add(PartitionInfo info) {
+  const std::vector<std::uint8_t> bytes = encode_partition(info);
+  journal::Record record;
+  record.kind = static_cast<std::uint16_t>(RecordKind::created);
+  record.partition = static_cast<std::uint32_t>(info.id);
+  record.head = bytes;
+  const broker::Location at = append(record);
+  if (broken) return nullptr;
+  next_partition = record.partition + 1;
+  Partition& partition = partitions.add(std::move(info));
+  partition.known = true;
+  partition.appended = at;
+  make_machine(partition);
+  partitions.reschedule(partition);
+  return &partition;
+}
+
+void Store::Parts::create(PartitionId id, std::string name, const broker::QueueSettings& with, Created done) {
+  if (auto error = create_refused(name)) return done(omnibus::fail(std::move(*error)));
+  if (auto error = broker::check_settings(with)) return done(omnibus::fail(std::move(*error)));
+  if (id == PartitionId::none) id = static_cast<PartitionId>(next_partition);
+  if (static_cast<std::uint32_t>(id) < next_partition)
+    return done(omnibus::fail(Errc::entity_already_exists, "partition {} is there or was there before",
+                              static_cast<std::uint32_t>(id)));
+  PartitionInfo info;
+  info.id = id;
+  info.name = std::move(name);
+  info.created = now;
   info.settings = with;
+  if (!add(std::move(info))) return done(omnibus::fail(*broken));
+  when_created(id, std::move(done));
+}
+
+bool Store::Parts::rewrite(Partition& partition, PartitionInfo info) {
   const std::vector<std::uint8_t> bytes = encode_partition(info);
   journal::Record record;
   record.kind = static_cast<std::uint16_t>(RecordKind::updated);
-  record.partition = static_cast<std::uint32_t>(id);
+  record.partition = static_cast<std::uint32_t>(info.id);
   record.head = bytes;
   std::ignore = append(record);
-  if (broken) return done(omnibus::fail(*broken));
-  partition->info = std::move(info);
-  run(*partition, broker::UpdateSettings{broker::RequestId::none, with});
+  if (broken) return false;
+  partition.info = std::move(info);
+  return true;
+}
+
+void Store::Parts::update(PartitionId id, const broker::QueueSettings& with, Changed done) {
+  auto found = find_to_change(id);
+  if (!found) return done(omnibus::fail(std::move(found.error())));
+  Partition& partition = **found;
+  if (partition.topic)
+    return done(
+        omnibus::fail(Errc::not_allowed, "'{}' is a topic and has no such settings", partition.info.name));
+  if (auto error = broker::check_update(partition.info.settings, with))
+    return done(omnibus::fail(std::move(*error)));
+  PartitionInfo info = partition.info;
+  info.settings = with;
+  if (!rewrite(partition, std::move(info))) return done(omnibus::fail(*broken));
+  run(partition, broker::UpdateSettings{broker::RequestId::none, with});
   when_durable(std::move(done));
 }
 
+// A topic and its subscriptions go in one batch: a crash leaves all or none.
 void Store::Parts::remove(Partition& partition, Changed done) {
-  const PartitionId id = partition.info.id;
-  journal::Record record;
-  record.kind = static_cast<std::uint16_t>(RecordKind::deleted);
-  record.partition = static_cast<std::uint32_t>(id);
-  const broker::Location at = append(record);
+  const std::vector<Partition*> going = with_subscriptions(partition);
+  joining = true;
+  joined_any = false;
+  for (Partition* one : going) {
+    journal::Record record;
+    record.kind = static_cast<std::uint16_t>(RecordKind::deleted);
+    record.partition = static_cast<std::uint32_t>(one->info.id);
+    // Sends that wait are answered when they are durable; what it holds goes after that.
+    if (const broker::Location at = append(record); !broken) one->appended = at;
+  }
+  joining = false;
   if (broken) {
     if (done) done(omnibus::fail(*broken));
     return;
   }
+  for (Partition* one : going) bury(*one);
+  when_durable(std::move(done));
+}
+
+void Store::Parts::bury(Partition& partition) {
+  leave_topic(partition);
   partitions.start_deleting(partition);
   std::vector<broker::Effect> answers;
   const std::vector<broker::ReceiverId> ids = partition.receivers.ids();
   partition.receivers.detach_all(not_found(partition.info.name), answers);
   for (const broker::ReceiverId receiver : ids) run(partition, broker::CloseReceiver{receiver});
-  for (auto& answer : answers) post(id, std::move(answer));
-  // Sends that wait are answered when they are durable; what it holds goes after that.
-  partition.appended = at;
+  for (auto& answer : answers) post(partition.info.id, std::move(answer));
   mark_dirty(partition);
   graves.push_back(partition.slot);
-  when_durable(std::move(done));
 }
 
 void Store::Parts::reclaim(std::uint32_t messages_max) {
   if (graves.empty() || broken) return;
-  Partition& partition = partitions[graves.front()];
-  if (partition.dirty) return;
-  const std::size_t before = releases.size();
-  for (const auto sub_queue :
-       {broker::SubQueue::active, broker::SubQueue::dead_letter, broker::SubQueue::transfer_dead_letter})
-    run(partition, broker::Purge{broker::RequestId::none, sub_queue, messages_max});
-  if (releases.size() == before) {
-    // The rest was on its way elsewhere.
-    partition.queue->visit_messages([this](const broker::StoredMessage& message) { sink.release(message); });
+  std::uint64_t left = messages_max;
+  while (left > 0 && !graves.empty() && !broken) {
+    Partition& partition = partitions[graves.front()];
+    if (partition.dirty) break;
+    std::uint64_t gone = 0;
+    if (partition.topic) {
+      gone = partition.topic->drop_scheduled(left, sink);
+    } else {
+      // Not by what is released: other subscriptions may still need every byte of it.
+      const std::uint64_t before = messages_in(*partition.queue);
+      for (const auto sub_queue :
+           {broker::SubQueue::active, broker::SubQueue::dead_letter, broker::SubQueue::transfer_dead_letter})
+        run(partition, broker::Purge{broker::RequestId::none, sub_queue, static_cast<std::uint32_t>(left)});
+      gone = before - messages_in(*partition.queue);
+      // The rest was on its way elsewhere.
+      if (gone == 0) partition.queue->abandon_messages(sink);
+    }
+    left -= std::min(left, gone + 1);
+    if (gone > 0) continue;
     partitions.remove(partition);
     graves.erase(graves.begin());
   }

@@ -7,13 +7,28 @@ namespace {
 // The request by which the store itself asks; its answer is looked for at once.
 constexpr broker::RequestId own_request{1};
 
+// What effects ask of the store itself.
+bool is_errand(const broker::Effect& effect) {
+  return std::holds_alternative<broker::Forward>(effect) ||
+         std::holds_alternative<broker::Distribute>(effect);
+}
+
 }  // namespace
 
 void Store::Parts::run(Partition& partition, const broker::Command& command) {
-  sink.partition = &partition;
-  partition.queue->apply(now, command, effects);
-  sink.partition = nullptr;
-  urgent |= partition.queue->take_sync_wish();
+  ask(partition, [&] {
+    if (partition.topic)
+      partition.topic->apply(now, command, effects);
+    else
+      partition.queue->apply(now, command, effects);
+  });
+}
+
+void Store::Parts::asked(Partition& partition) {
+  if (partition.topic)
+    hear_of_copies(partition);
+  else
+    urgent |= partition.queue->take_sync_wish();
   partitions.reschedule(partition);
   std::vector<broker::Effect> list = std::move(effects.list);
   effects.list.clear();
@@ -27,13 +42,12 @@ void Store::Parts::carry(Partition& partition, std::vector<broker::Effect>& list
   for (broker::Effect& effect : list) {
     if (!partition.receivers.passes(effect)) continue;
     // Nobody is there to take what a deleted partition would still deliver; requests are answered.
-    if (partition.deleting &&
-        (std::holds_alternative<broker::Deliver>(effect) || std::holds_alternative<broker::Forward>(effect) ||
-         std::holds_alternative<broker::DeleteIdle>(effect)))
+    if (partition.deleting && (std::holds_alternative<broker::Deliver>(effect) || is_errand(effect) ||
+                               std::holds_alternative<broker::DeleteIdle>(effect)))
       continue;
     if (std::holds_alternative<broker::DeleteIdle>(effect)) {
       idle.push_back(partition.info.id);
-    } else if (connection_of(effect) == 0 && !std::holds_alternative<broker::Forward>(effect)) {
+    } else if (connection_of(effect) == 0 && !is_errand(effect)) {
       if (auto* refused = std::get_if<broker::Refused>(&effect)) own_refusal = std::move(refused->error);
     } else {
       post(partition.info.id, std::move(effect));
@@ -46,9 +60,9 @@ void Store::Parts::post(PartitionId from, broker::Effect&& effect) {
 }
 
 void Store::Parts::send(Letter&& letter) {
-  if (std::holds_alternative<broker::Forward>(letter.answer.effect)) {
-    // Of a queue that is gone: the one made anew forwards it again.
-    if (letter.era == recoveries && state == StoreState::open) forwards.push_back(std::move(letter));
+  if (is_errand(letter.answer.effect)) {
+    // Of a machine that is gone: the one made anew asks again.
+    if (letter.era == recoveries && state == StoreState::open) errands.push_back(std::move(letter));
     return;
   }
   if (letter.unreadable && std::holds_alternative<broker::Deliver>(letter.answer.effect))
@@ -69,13 +83,16 @@ void Store::Parts::work_off() {
       unreadable.pop_front();
       put_aside(std::move(letter));
     }
-    // A copy takes space: with the disk full forwards wait.
-    if (!forwards.empty() && !full && is_open() && !broken &&
+    // A copy takes space: with the disk full they wait.
+    if (!errands.empty() && !full && is_open() && !broken &&
         backlog_bytes + turn_bytes <= settings.backlog_bytes_max) {
       more = true;
-      Letter letter = std::move(forwards.front());
-      forwards.pop_front();
-      forward(std::move(letter));
+      Letter letter = std::move(errands.front());
+      errands.pop_front();
+      if (std::holds_alternative<broker::Forward>(letter.answer.effect))
+        forward(std::move(letter));
+      else
+        distribute(std::move(letter));
     }
     if (!idle.empty()) {
       more = true;
@@ -83,9 +100,11 @@ void Store::Parts::work_off() {
       idle.pop_back();
       Partition* partition = partitions.find(id);
       if (!partition || state != StoreState::open || change_refused(partition->info.name)) continue;
-      const std::string name = partition->info.name;
+      std::vector<std::pair<PartitionId, std::string>> gone;
+      for (const Partition* one : with_subscriptions(*partition))
+        gone.emplace_back(one->info.id, one->info.name);
       remove(*partition, nullptr);
-      owner.on_partition_gone(id, name);
+      for (const auto& [one, name] : gone) owner.on_partition_gone(one, name);
     }
   }
   working_off = false;
@@ -134,7 +153,10 @@ void Store::Parts::forward(Letter&& letter) {
 void Store::Parts::forward_here(Partition& source, ForwardRequest& request, PartitionId to) {
   Partition* target = partitions.find(to);
   std::optional<Error> error;
-  if (!target) error = not_found(request.target);
+  if (!target)
+    error = not_found(request.target);
+  else if (target->info.kind == PartitionKind::subscription)
+    error = takes_no_messages(*target);
   auto command = forward_command(request, own_request, random);
   if (!command) error = std::move(command.error());
   joining = true;

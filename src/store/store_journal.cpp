@@ -13,8 +13,9 @@ constexpr broker::Location nowhere{UINT64_MAX};
 
 }  // namespace
 
-broker::Location Store::Parts::append(const journal::Record& record) {
+broker::Location Store::Parts::append(journal::Record record) {
   if (broken) return nowhere;
+  record.with_previous = joining && std::exchange(joined_any, true);
   const auto at = journal->append(record);
   if (!at) {
     broken = at.error();
@@ -31,13 +32,12 @@ broker::Location Store::Parts::Sink::append(Bytes head, std::span<const Payload*
   // What happens in a partition that is being deleted needs no record: its deletion has one.
   if (partition->deleting) return partition->appended;
   journal::Record record;
-  record.kind = static_cast<std::uint16_t>(RecordKind::queue);
+  record.kind = static_cast<std::uint16_t>(partition->topic ? RecordKind::topic : RecordKind::queue);
   record.partition = static_cast<std::uint32_t>(partition->info.id);
   record.life = messages.empty() ? journal::Life::log : journal::Life::lasting;
   record.head = head;
   record.shares = static_cast<std::uint32_t>(messages.size());
   for (const Payload* message : messages) record.held_bytes += message->size();
-  record.with_previous = parts_.joining && std::exchange(parts_.joined_any, true);
   Payload joined;
   if (messages.size() == 1) {
     record.payload = messages[0];
@@ -143,13 +143,16 @@ void Store::Parts::on_checkpoint_end(const Result<journal::Position>& covers) {
 }
 
 void Store::Parts::relocate(const journal::RecordView& record) {
-  if (state != StoreState::open || broken || record.kind != static_cast<std::uint16_t>(RecordKind::queue))
-    return;
+  const auto kind = static_cast<RecordKind>(record.kind);
+  if (state != StoreState::open || broken || (kind != RecordKind::queue && kind != RecordKind::topic)) return;
   Partition* partition = partitions.find(static_cast<PartitionId>(record.partition));
-  if (!partition) return;
+  if (!partition || (kind == RecordKind::topic) != (partition->topic != nullptr)) return;
   sink.partition = partition;
   sink.relocates = true;
-  partition->queue->relocate(record.body, {record.position.value()}, sink);
+  if (partition->topic)
+    partition->topic->relocate(record.body, {record.position.value()}, sink);
+  else
+    partition->queue->relocate(record.body, {record.position.value()}, sink);
   sink.relocates = false;
   sink.partition = nullptr;
   if (!broken) return;

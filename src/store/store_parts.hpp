@@ -4,9 +4,11 @@
 //   store_journal.cpp    what goes to the journal and what it says while open: records, releases, relocation
 //   store_recovery.cpp   opening, failing, opening again, closing
 //   store_catalogue.cpp  partitions come, change and go
+//   store_topics.cpp     what topics and subscriptions have beyond queues
 #pragma once
 
 #include <deque>
+#include <map>
 #include <set>
 
 #include "store/catalogue_records.hpp"
@@ -34,16 +36,25 @@ struct Store::Parts final : journal::JournalOwner {
   [[nodiscard]] std::optional<Error> send_refused(const Partition& partition, std::uint64_t bytes) const;
   [[nodiscard]] Error busy(std::string_view entity) const;
   [[nodiscard]] static Error not_found(std::string_view entity);
-  // Answers a command that reaches no queue.
+  // Answers a command that reaches no machine.
   void refuse(PartitionId id, const broker::Command& command, const Error& error);
   void apply_closed(PartitionId id, broker::Command& command);
 
   // --- store_effects.cpp
   void run(Partition& partition, const broker::Command& command);
+  // Calls its machine by `machine`, and carries out what it says.
+  template <class Machine>
+  void ask(Partition& partition, const Machine& machine) {
+    sink.partition = &partition;
+    machine();
+    sink.partition = nullptr;
+    asked(partition);
+  }
+  void asked(Partition& partition);
   void carry(Partition& partition, std::vector<broker::Effect>& effects);
   void post(PartitionId from, broker::Effect&& effect);
   void send(Letter&& letter);
-  // Forwards, idle partitions, damaged messages: what effects ask of the store itself.
+  // Forwards, due messages, idle partitions, damage: what effects ask of the store itself.
   void work_off();
   void forward(Letter&& letter);
   void forward_here(Partition& source, ForwardRequest& request, PartitionId to);
@@ -61,7 +72,8 @@ struct Store::Parts final : journal::JournalOwner {
    private:
     Parts& parts_;
   };
-  [[nodiscard]] broker::Location append(const journal::Record& record);
+  // With the one before when `joining`.
+  [[nodiscard]] broker::Location append(journal::Record record);
   void mark_dirty(Partition& partition);
   void let_go();  // of what was released and is durable
   void release_now(const broker::StoredMessage& message);
@@ -81,10 +93,12 @@ struct Store::Parts final : journal::JournalOwner {
   void on_failed(const journal::Failure& failure) override;
   [[nodiscard]] Result<void> take_piece(const Piece& piece);
   void know(PartitionInfo info);
+  void join(Partition& partition);
+  void hold_messages(const journal::Opened& opened);
   void forget(PartitionId id);
   void cannot_recover(Error error);
   void damaged_record(const journal::RecordView& record, const Error& error);
-  // The queues are gone; commands are refused until the journal is open again.
+  // The machines are gone; commands are refused until the journal is open again.
   void go_down(std::string reason, bool may_reopen);
   void lose_receivers();
   void attach_receivers();
@@ -94,12 +108,41 @@ struct Store::Parts final : journal::JournalOwner {
 
   // --- store_catalogue.cpp
   void create(PartitionId id, std::string name, const broker::QueueSettings& settings, Created done);
+  [[nodiscard]] std::optional<Error> create_refused(std::string_view name) const;
+  // Journals it and makes its machine. Null: the store is broken.
+  [[nodiscard]] Partition* add(PartitionInfo info);
+  void make_machine(Partition& partition);
+  // Finds it, or says why it cannot be changed now.
+  [[nodiscard]] Result<Partition*> find_to_change(PartitionId id);
+  // Journals what it shall be from now on. False: the store is broken.
+  [[nodiscard]] bool rewrite(Partition& partition, PartitionInfo info);
   void update(PartitionId id, const broker::QueueSettings& settings, Changed done);
   void remove(Partition& partition, Changed done);
+  void bury(Partition& partition);
   // Gives back what deleted partitions hold, a bounded part per turn.
   void reclaim(std::uint32_t messages_max);
   [[nodiscard]] std::optional<Error> change_refused(std::string_view entity) const;
   void when_durable(Changed done);
+  void when_created(PartitionId id, Created done);
+
+  // --- store_topics.cpp
+  void create(NewTopic topic, Created done);
+  void create(NewSubscription subscription, Created done);
+  void update(PartitionId id, const broker::TopicSettings& settings, Changed done);
+  // Commands that this kind of partition never takes; the answer is `not_allowed`.
+  [[nodiscard]] static std::optional<Error> wrong_kind(const Partition& partition,
+                                                       const broker::Command& command);
+  [[nodiscard]] static Error takes_no_messages(const Partition& subscription);
+  [[nodiscard]] static bool is_about_rules(const broker::Command& command);
+  void run_rules(Partition& subscription, const broker::Command& command);
+  // Subscriptions that got copies wait for the topic's record as it does.
+  void hear_of_copies(Partition& topic);
+  void distribute(Letter&& letter);
+  // Null when it is none, or its topic is not there.
+  [[nodiscard]] Partition* topic_of(const Partition& subscription) const;
+  void leave_topic(Partition& partition);
+  // Itself last.
+  [[nodiscard]] std::vector<Partition*> with_subscriptions(Partition& partition) const;
 
   StoreSettings settings;
   StoreOwner& owner;
@@ -124,7 +167,7 @@ struct Store::Parts final : journal::JournalOwner {
   std::unique_ptr<journal::Journal> journal;
 
   // What effects ask of the store itself, done when nothing else is.
-  std::deque<Letter> forwards;
+  std::deque<Letter> errands;  // forwards, due messages
   std::deque<Letter> unreadable;
   std::vector<PartitionId> idle;
   std::optional<Error> own_refusal;  // of the store's own request
@@ -133,7 +176,7 @@ struct Store::Parts final : journal::JournalOwner {
 
   // Towards the journal.
   std::vector<std::uint32_t> dirty;  // slots
-  bool joining = false;              // the records of a forward stay together
+  bool joining = false;              // records that stay together: of a forward, of a new subscription
   bool joined_any = false;
   std::optional<Error> broken;  // an append was refused: the store fails when the call is over
   struct Turn {
@@ -167,7 +210,8 @@ struct Store::Parts final : journal::JournalOwner {
   // Recovery.
   std::optional<CheckpointReader> checkpoint_reader;
   std::optional<Error> recovery_error;
-  std::set<PartitionId> unknown;  // records of partitions that were not there, so far
+  std::set<PartitionId> unknown;                  // records of partitions that were not there, so far
+  std::multimap<PartitionId, PartitionId> early;  // subscriptions by their topic, when told of before it
   std::set<std::uint64_t> damaged;
   Progress progress;
   bool journal_busy = false;  // it is closing: not to be opened yet

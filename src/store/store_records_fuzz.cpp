@@ -3,6 +3,7 @@
 
 #include "base/check.hpp"
 #include "broker/queue.hpp"
+#include "broker/topic.hpp"
 #include "store/catalogue_records.hpp"
 #include "store/checkpoint_stream.hpp"
 
@@ -23,6 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto read = [&](std::size_t part) {
     std::vector<std::vector<std::uint8_t>> pieces;
     std::unique_ptr<broker::Queue> queue;
+    std::unique_ptr<broker::Topic> topic;
     Random random{1};
     CheckpointReader reader;
     bool ok = true;
@@ -34,9 +36,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             if (piece.kind == PieceKind::partition) {
               const auto info = decode_partition(piece.partition, piece.bytes);
               if (!info) return Result<void>{};
-              queue = std::make_unique<broker::Queue>(info->settings, random, info->created);
+              queue.reset();
+              topic.reset();
+              if (info->kind == PartitionKind::topic)
+                topic = std::make_unique<broker::Topic>(info->topic_settings, random, info->created);
+              else
+                queue = std::make_unique<broker::Queue>(info->settings, random, info->created);
             }
             if (piece.kind == PieceKind::slice && queue) return queue->read_checkpoint(piece.bytes);
+            if (piece.kind == PieceKind::slice && topic) return topic->read_checkpoint(piece.bytes);
             return Result<void>{};
           });
       ok = fed.has_value();

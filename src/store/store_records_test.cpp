@@ -31,12 +31,45 @@ PartitionInfo example() {
   info.settings.message_bytes_max = 100u << 20;
   info.settings.partition = 15;
   info.settings.is_partitioned = true;
+  info.settings.dead_letter_on_filter_error = false;
+  info.settings.prefetch_count = 65535;
+  info.settings.prefetch_bytes = 2'147'483'647;
+  info.document = R"({"UserMetadata":"żółć"})";
+  return info;
+}
+PartitionInfo example_topic() {
+  PartitionInfo info;
+  info.id = PartitionId{42};
+  info.kind = PartitionKind::topic;
+  info.name = "billing";
+  info.created = Instant{1'700'000'000'123ms};
+  info.topic_settings.name = "Billing";
+  info.topic_settings.size_bytes_max = 12345678901;
+  info.topic_settings.requires_duplicate_detection = true;
+  info.topic_settings.duplicate_window = 33s;
+  info.topic_settings.default_time_to_live = 3h;
+  info.topic_settings.status = broker::EntityStatus::disabled;
+  info.topic_settings.auto_delete_on_idle = 6min;
+  info.topic_settings.message_bytes_max = 100u << 20;
+  info.topic_settings.exchange = rules::ExchangeType::headers;
+  info.topic_settings.unroutable = rules::Unroutable::release;
+  info.topic_settings.alternate_exchange = "rest";
+  info.topic_settings.partition = 15;
+  info.topic_settings.is_partitioned = true;
+  info.document = "{}";
+  return info;
+}
+PartitionInfo example_subscription() {
+  PartitionInfo info = example();
+  info.kind = PartitionKind::subscription;
+  info.topic = PartitionId{7};
   return info;
 }
 
 TEST(CatalogueRecords, PartitionIsReadAsItWasWritten) {
   for (const PartitionInfo& info :
-       {example(), PartitionInfo{PartitionId{1}, {}, "plain", {}, {.name = "plain"}}}) {
+       {example(), example_topic(), example_subscription(),
+        PartitionInfo{PartitionId{1}, {}, "plain", {}, {.name = "plain"}, {}, {}, {}}}) {
     const auto read = decode_partition(info.id, encode_partition(info));
     ASSERT_TRUE(read) << read.error().detail;
     EXPECT_EQ(*read, info);
@@ -60,7 +93,12 @@ TEST(CatalogueRecords, UnknownFieldsArePassedOverAndMissingOnesHaveTheirDefault)
   least.set(amqp::Value::symbol("name"), amqp::Value{"small"});
   const auto small = read(least);
   ASSERT_TRUE(small);
+  EXPECT_EQ(small->kind, PartitionKind::queue);
   EXPECT_EQ(small->settings, broker::QueueSettings{.name = "small"});
+  least.set(amqp::Value::symbol("kind"), amqp::Value::symbol("topic"));
+  const auto topic = read(least);
+  ASSERT_TRUE(topic);
+  EXPECT_EQ(topic->topic_settings, broker::TopicSettings{.name = "small"});
 }
 
 TEST(CatalogueRecords, WhatIsNotUnderstoodIsRefused) {
@@ -70,6 +108,17 @@ TEST(CatalogueRecords, WhatIsNotUnderstoodIsRefused) {
     return read(map).has_value();
   };
   EXPECT_FALSE(with("kind", amqp::Value::symbol("galaxy")));
+  EXPECT_FALSE(with("kind", amqp::Value::symbol("subscription"))) << "of which topic?";
+  const auto topic_with = [](std::string_view key, amqp::Value value) {
+    amqp::Map map = fields(example_topic());
+    map.set(amqp::Value::symbol(key), std::move(value));
+    return read(map).has_value();
+  };
+  EXPECT_TRUE(topic_with("exchange", amqp::Value::symbol("rules")));
+  EXPECT_FALSE(topic_with("exchange", amqp::Value::symbol("ring")));
+  EXPECT_FALSE(topic_with("unroutable", amqp::Value{std::uint8_t{2}}));
+  EXPECT_FALSE(topic_with("status", amqp::Value{std::uint8_t{4}}));
+  EXPECT_FALSE(topic_with("alternate-exchange", amqp::Value{true}));
   EXPECT_FALSE(with("name", amqp::Value{true}));
   EXPECT_FALSE(with("status", amqp::Value{std::uint8_t{4}}));
   EXPECT_FALSE(with("lock-duration", amqp::Value{std::int64_t{-1}}));

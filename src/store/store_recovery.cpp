@@ -20,6 +20,7 @@ void Store::Parts::open() {
   checkpoint_reader.emplace();
   recovery_error.reset();
   unknown.clear();
+  early.clear();
   progress = {};
   for (Partition* partition : partitions.by_ascending_id()) partition->known = false;
   journal->open();
@@ -54,7 +55,8 @@ Result<void> Store::Parts::take_piece(const Piece& piece) {
       if (!partition || !partition->known)
         return omnibus::fail(Errc::decode_error, "the checkpoint tells of partition {} before it names it",
                              static_cast<std::uint32_t>(piece.partition));
-      return partition->queue->read_checkpoint(piece.bytes);
+      return partition->topic ? partition->topic->read_checkpoint(piece.bytes)
+                              : partition->queue->read_checkpoint(piece.bytes);
     }
   }
   return {};
@@ -65,21 +67,45 @@ void Store::Parts::know(PartitionInfo info) {
   next_partition = std::max(next_partition, static_cast<std::uint32_t>(id) + 1);
   Partition* partition = partitions.find(id);
   if (partition && partition->known) {  // a record that the checkpoint knew already, or an update
-    partition->queue->replay_settings(info.settings);
+    if (partition->info.kind != info.kind || partition->info.topic != info.topic)
+      return cannot_recover({Errc::decode_error, fmt::format("partition {} became another kind of thing",
+                                                             static_cast<std::uint32_t>(id))});
+    if (partition->topic)
+      partition->topic->replay_settings(info.topic_settings);
+    else
+      partition->queue->replay_settings(info.settings);
     partition->info = std::move(info);
     return;
   }
   if (!partition) partition = &partitions.add(info);
   partition->info = std::move(info);
   partition->known = true;
-  partition->queue =
-      std::make_unique<broker::Queue>(partition->info.settings, random, partition->info.created);
+  make_machine(*partition);
+  join(*partition);
+}
+
+// A checkpoint tells of partitions in no order: whoever comes second brings the two together.
+void Store::Parts::join(Partition& partition) {
+  if (partition.topic) {
+    const auto [first, last] = early.equal_range(partition.info.id);
+    for (auto one = first; one != last; ++one)
+      if (Partition* subscription = partitions.find(one->second);
+          subscription && subscription->known && subscription->queue)
+        partition.topic->join(static_cast<broker::SubscriptionId>(one->second), *subscription->queue);
+    early.erase(first, last);
+  } else if (partition.info.kind == PartitionKind::subscription) {
+    if (Partition* topic = topic_of(partition))
+      topic->topic->join(static_cast<broker::SubscriptionId>(partition.info.id), *partition.queue);
+    else
+      early.emplace(partition.info.topic, partition.info.id);
+  }
 }
 
 void Store::Parts::forget(PartitionId id) {
   unknown.erase(id);
   Partition* partition = partitions.find(id);
   if (!partition) return;
+  leave_topic(*partition);
   // Its receivers were detached when it was deleted; who attached since believes in a deletion that failed.
   std::vector<broker::Effect> answers;
   partition->receivers.detach_all(not_found(partition->info.name), answers);
@@ -97,13 +123,19 @@ void Store::Parts::on_replay(const journal::RecordView& record) {
   if (recovery_error) return;
   const auto id = static_cast<PartitionId>(record.partition);
   switch (static_cast<RecordKind>(record.kind)) {
-    case RecordKind::queue: {
+    case RecordKind::queue:
+    case RecordKind::topic: {
       Partition* partition = partitions.find(id);
       if (!partition || !partition->known) {
         unknown.insert(id);  // deleted further on, or its creation is damaged
         return;
       }
-      const auto done = partition->queue->replay(record.body, {record.position.value()});
+      const bool of_topic = static_cast<RecordKind>(record.kind) == RecordKind::topic;
+      if (of_topic != (partition->topic != nullptr))
+        return damaged_record(record, {Errc::decode_error, "the record of another kind of partition"});
+      const broker::Location at{record.position.value()};
+      const auto done =
+          of_topic ? partition->topic->replay(record.body, at) : partition->queue->replay(record.body, at);
       if (!done) damaged_record(record, done.error());
       return;
     }
@@ -137,12 +169,9 @@ void Store::Parts::on_opened(const journal::Opened& opened) {
       continue;
     }
     partition->appended = {opened.last.value()};
-    partition->queue->recovered(now);
-    partition->queue->visit_messages([this](const broker::StoredMessage& message) {
-      journal->hold(journal::Position{message.record.value}, message.size);
-    });
-    partitions.reschedule(*partition);
+    if (partition->queue) partition->queue->recovered(now);
   }
+  hold_messages(opened);
   for (const PartitionId id : unknown)
     report({opened.last, 0, static_cast<std::uint32_t>(id),
             fmt::format("there are records of partition {}, but none that creates it",
@@ -164,6 +193,26 @@ void Store::Parts::on_opened(const journal::Opened& opened) {
   settle(true);
 }
 
+// After recovery: what the machines need is counted anew. Copies of one message hold it once.
+void Store::Parts::hold_messages(const journal::Opened& opened) {
+  const auto hold = [this](const broker::StoredMessage& message) {
+    journal->hold(journal::Position{message.record.value}, message.size);
+  };
+  for (Partition* partition : partitions.by_ascending_id()) {
+    if (!partition->known) continue;
+    if (partition->topic) {
+      partition->topic->recovered(now);
+      partition->topic->visit_messages(hold);
+    } else if (!topic_of(*partition)) {
+      partition->queue->visit_messages(hold);
+      if (partition->info.kind == PartitionKind::subscription)
+        report({opened.last, 0, static_cast<std::uint32_t>(partition->info.id),
+                fmt::format("the topic of '{}' is lost: it gets no more messages", partition->info.name)});
+    }
+    partitions.reschedule(*partition);
+  }
+}
+
 void Store::Parts::on_failed(const journal::Failure& failure) {
   now = owner.now();
   journal_busy = false;
@@ -180,11 +229,15 @@ void Store::Parts::go_down(std::string reason, bool may_reopen) {
   state = StoreState::failed;
   // Whatever waited is refused; answers that wait for bytes still get them.
   for (Partition* partition : partitions.by_ascending_id()) {
-    if (partition->queue && partition->known) run(*partition, broker::StoreFailed{});
+    if ((partition->queue || partition->topic) && partition->known) run(*partition, broker::StoreFailed{});
     partitions.unschedule(*partition);
-    partition->queue.reset();
     partition->dirty = false;
     partition->appended = {};
+  }
+  // A topic knows its subscriptions' queues, so that all of them end together.
+  for (Partition* partition : partitions.by_ascending_id()) {
+    partition->topic.reset();
+    partition->queue.reset();
   }
   for (const std::uint32_t slot : graves) {
     run(partitions[slot], broker::StoreFailed{});
@@ -201,7 +254,7 @@ void Store::Parts::go_down(std::string reason, bool may_reopen) {
   cache.clear();
   moving.clear();
   checkpointer.ended();
-  forwards.clear();
+  errands.clear();
   unreadable.clear();
   idle.clear();
   joining = full = false;
@@ -249,9 +302,10 @@ void Store::Parts::close(std::move_only_function<void()> done) {
   if (state == StoreState::open) {
     std::uint64_t items = partitions.size();
     for (Partition* partition : partitions.by_ascending_id()) {
-      const broker::QueueCounts counts = partition->queue->counts();
-      items += counts.active + counts.deferred + counts.scheduled + counts.dead_letter +
-               counts.transfer_dead_letter + counts.sessions;
+      if (partition->topic)
+        items += partition->topic->counts().scheduled;
+      else
+        items += messages_in(*partition->queue) + partition->queue->counts().sessions;
     }
     if (bytes_since_checkpoint > 0 && items <= settings.closing_checkpoint_items_max) start_checkpoint();
   }
