@@ -31,7 +31,9 @@ std::string to_text(const Finding& finding) {
   std::string result;
   if (finding.line != 0) result += fmt::format("line {}: ", finding.line);
   if (!finding.key.empty()) result += finding.key + ": ";
-  return result + finding.text;
+  result += finding.text;
+  if (!finding.code.empty()) result += fmt::format(" [{}]", finding.code);
+  return result;
 }
 
 ConfigReading read_config(std::string_view text, const std::string& folder) {
@@ -46,7 +48,7 @@ ConfigReading read_config(std::string_view text, const std::string& folder) {
   find_twins(at);
   Config config;
   read_object(at, root_object, config);
-  finish_queues(reading, config);
+  finish_entities(reading, config);
   ConfigReading result;
   if (reading.findings.errors() == 0) result.config = std::move(config);
   result.findings = reading.findings.take();
@@ -61,7 +63,7 @@ Result<ConfigReading> read_config_file(const std::string& path) {
 
 std::vector<KnownObject> known_objects() {
   std::vector<KnownObject> result = {describe(root_object)};
-  for (auto* objects : {user_config_objects, queue_objects, omnibus_objects})
+  for (auto* objects : {user_config_objects, queue_objects, topic_objects, exchange_objects, omnibus_objects})
     for (auto& object : objects()) result.push_back(std::move(object));
   return result;
 }

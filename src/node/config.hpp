@@ -17,6 +17,9 @@
 #include "auth/sasl.hpp"
 #include "base/result.hpp"
 #include "broker/queue_settings.hpp"
+#include "broker/topic_settings.hpp"
+#include "rules/routing.hpp"
+#include "rules/rule.hpp"
 
 namespace omnibus::node {
 
@@ -33,11 +36,27 @@ struct QueueEntry {
   std::vector<auth::RuleDocument> rules;
 };
 
+struct SubscriptionEntry {
+  broker::QueueSettings settings;           // with the whole name: `orders/Subscriptions/audit`
+  std::vector<rules::Rule> rules{};         // of a topic; empty: `$Default`
+  std::optional<rules::Binding> binding{};  // of an exchange
+  std::string document{};                   // what its document says beside the settings: JSON, or empty
+};
+
+// A topic, or an exchange when its settings say so.
+struct TopicEntry {
+  broker::TopicSettings settings;
+  std::vector<auth::RuleDocument> rules{};
+  std::vector<SubscriptionEntry> subscriptions{};
+  std::string document{};
+};
+
 struct NamespaceSettings {
   std::string name = "sbemulatorns";
   std::vector<std::string> host_names;  // lower case
   std::vector<auth::RuleDocument> rules;
   std::vector<QueueEntry> queues;
+  std::vector<TopicEntry> topics;
 };
 
 struct Config {
@@ -56,7 +75,11 @@ struct Config {
   std::chrono::seconds write_wait{60};
   std::uint32_t connections_max = 5000;  // 0: no limit
   std::uint32_t links_per_connection_max = 10'000;
-  std::uint32_t entities_max = 10'000;  // per namespace; 0: no limit
+  // 0: no limit.
+  std::uint32_t entities_max = 10'000;  // queues, topics and exchanges of a namespace
+  std::uint32_t subscriptions_per_topic_max = 2'000;
+  std::uint32_t sql_filters_per_topic_max = 2'000;
+  std::uint32_t correlation_filters_per_topic_max = 100'000;
   TlsSettings tls;
   std::vector<auth::CertificateRights> client_certificates;
   std::vector<auth::JwtIssuerSettings> jwt_issuers;
@@ -68,8 +91,10 @@ struct Finding {
   std::size_t line = 0;  // 0: the file as a whole
   std::string key{};     // "Omnibus.Quotas.Connections"; empty: the file as a whole
   std::string text{};    // what is wrong and what is expected
+  // Of the documents of exchanges: for programs [contract EX 2.3].
+  std::string_view code{};
 };
-// "line 12: Omnibus.Quotas.Connections: expected an integer of at least 0"
+// "line 12: Omnibus.Quotas.Connections: expected an integer of at least 0"; a code stands behind in brackets.
 [[nodiscard]] std::string to_text(const Finding& finding);
 
 struct ConfigReading {

@@ -112,7 +112,7 @@ TEST(ConfigQueues, RangesAreJudgedWithTheLineOfTheProperty) {
   EXPECT_THAT(only(R"("LockDuration": 60)"), HasSubstr("expected an ISO 8601 duration"));
   EXPECT_THAT(only(R"("RequiresSession": "true")"), HasSubstr("expected true or false"));
   EXPECT_THAT(only(R"("Status": "Creating")"), HasSubstr("expected \"Active\" or \"Disabled\""));
-  EXPECT_THAT(only(R"("EnablePartitioning": true)"), HasSubstr("partitioned queues are not supported yet"));
+  EXPECT_THAT(only(R"("EnablePartitioning": true)"), HasSubstr("partitioned entities are not supported yet"));
   EXPECT_THAT(only(R"("EnableExpress": true, "RequiresDuplicateDetection": true)"),
               HasSubstr("do not go together"));
 }
@@ -162,15 +162,36 @@ TEST(ConfigQueues, AMistakeInATargetIsOneFinding) {
               ElementsAre(HasSubstr("MaxDeliveryCount")));
 }
 
-TEST(ConfigQueues, AForwardToATopicIsTakenAwayWithAWarning) {
+TEST(ConfigQueues, AForwardToATopicIsGoodWhereverTheTopicStands) {
   const std::string queues = queue("a", R"("ForwardTo": "Topic.1")");
-  const std::string topics = R"(, "Topics": [{"name": "topic.1"}])";
-  EXPECT_THAT(findings_of(queues, topics),
-              testing::UnorderedElementsAre(HasSubstr("ForwardTo: topics are not supported yet"),
-                                            HasSubstr("Topics: entities")));
-  const auto reading = read_queues(queues, topics);
-  ASSERT_TRUE(reading.config);
-  EXPECT_EQ(reading.config->namespaces.at(0).queues.at(0).settings.forward_to, "");
+  const std::string topics = R"(, "Topics": [{"Name": "topic.1"}])";
+  EXPECT_THAT(findings_of(queues, topics), IsEmpty());
+  EXPECT_EQ(read_queues(queues, topics).config->namespaces.at(0).queues.at(0).settings.forward_to, "Topic.1");
+}
+
+// Clients ask for messages at a subscription; nothing is sent to one. [HTTP 12]
+TEST(ConfigQueues, ASubscriptionIsNoTarget) {
+  EXPECT_THAT(findings_of(queue("a", R"("ForwardTo": "t/Subscriptions/s")"),
+                          R"(, "Topics": [{"Name": "t", "Subscriptions": [{"Name": "s"}]}])"),
+              ElementsAre(HasSubstr("ForwardTo: 'subscriptions' cannot be a later segment of a name")));
+}
+
+TEST(ConfigQueues, ALoopIsShownAndALongChainIsGood) {
+  std::string chain;
+  for (int i = 0; i < 9; ++i)
+    chain += queue(fmt::format("q{}", i), fmt::format(R"("ForwardTo": "q{}")", i + 1)) + ",";
+  EXPECT_THAT(findings_of(chain + queue("q9")), IsEmpty());
+  EXPECT_THAT(findings_of(queue("A", R"("ForwardTo": "b")") + ",\n" + queue("b", R"("ForwardTo": "C")") +
+                          ",\n" + queue("c", R"("ForwardTo": "b")")),
+              ElementsAre("error line 3: UserConfig.Namespaces[0].Queues[2].Properties.ForwardTo: messages "
+                          "would go round in a loop: b -> c -> b"));
+  // Dead letters are no circle: someone has to fail first.
+  EXPECT_THAT(findings_of(queue("a", R"("ForwardTo": "b")") + "," +
+                          queue("b", R"("ForwardDeadLetteredMessagesTo": "a")")),
+              IsEmpty());
+  EXPECT_THAT(
+      findings_of(chain + queue("q9", R"("ForwardTo": "q0")")),
+      ElementsAre(HasSubstr("loop: q0 -> q1 -> q2 -> q3 -> q4 -> ... -> q6 -> q7 -> q8 -> q9 -> q0")));
 }
 
 TEST(ConfigQueues, TheProfileDecidesAboutTheSizeOfMessages) {

@@ -64,14 +64,16 @@ std::string Place::path() const {
   return result + auth::shown(key_);
 }
 
-void Place::add(Finding::Severity severity, std::size_t line, std::string path, std::string text) const {
+void Place::add(Finding::Severity severity, std::size_t line, std::string path, std::string text,
+                std::string_view code) const {
   reading_.findings.add(
-      {.severity = severity, .line = line, .key = std::move(path), .text = std::move(text)});
+      {.severity = severity, .line = line, .key = std::move(path), .text = std::move(text), .code = code});
 }
 
-void Place::at_key(Finding::Severity severity, const JsonMember& member, std::string text) const {
+void Place::at_key(Finding::Severity severity, const JsonMember& member, std::string text,
+                   std::string_view code) const {
   add(severity, member.line, child(member.name.empty() ? "(empty)" : member.name, member.value).path(),
-      std::move(text));
+      std::move(text), code);
 }
 
 const JsonMember* Members::find(std::string_view key) const {
@@ -81,18 +83,19 @@ const JsonMember* Members::find(std::string_view key) const {
 
 bool is_object(const Place& at) {
   if (at.value().if_object() != nullptr) return true;
-  at.error("expected an object");
+  at.wrong_type("expected an object");
   return false;
 }
 
 std::optional<std::size_t> find_row(const Place& object, const JsonMember& member,
                                     std::span<const KeyName> names, Unknown unknown, const Members& before) {
   using enum Finding::Severity;
+  const std::string_view code = unknown == Unknown::attribute ? "unknown-attribute" : "";
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto& [name, letters] = names[i];
     if (!equals_ignoring_case(member.name, name)) continue;
     if (letters == Letters::exact && member.name != name) {
-      object.at_key(error, member, fmt::format("unknown key; this one is written '{}'", name));
+      object.at_key(error, member, fmt::format("unknown key; this one is written '{}'", name), code);
       return std::nullopt;
     }
     if (const auto* first = before.find(name)) {
@@ -106,20 +109,26 @@ std::optional<std::size_t> find_row(const Place& object, const JsonMember& membe
   }
   const auto nearest = nearest_name(member.name, names);
   const auto hint = nearest ? fmt::format("; did you mean '{}'?", *nearest) : std::string();
-  if (unknown == Unknown::error)
-    object.at_key(error, member, "unknown key" + hint);
-  else
+  if (unknown == Unknown::warning)
     object.at_key(warning, member, "unknown key, ignored" + hint);
+  else
+    object.at_key(error, member, "unknown key" + hint, code);
   return std::nullopt;
 }
 
 std::optional<std::int64_t> read_integer(const Place& at, std::int64_t min, std::int64_t max) {
   const auto* value = std::get_if<std::int64_t>(&at.value().value);
   if (value != nullptr && *value >= min && *value <= max) return *value;
-  if (max == no_maximum)
-    at.error(fmt::format("expected an integer of at least {}", min));
+  auto text = max == no_maximum ? fmt::format("expected an integer of at least {}", min)
+                                : fmt::format("expected an integer from {} to {}", min, max);
+  // A whole number that is too long for 64 bits is still a number out of bounds.
+  const auto* number = std::get_if<JsonNumber>(&at.value().value);
+  const bool is_integer =
+      value != nullptr || (number != nullptr && number->text.find_first_of(".eE") == std::string::npos);
+  if (is_integer)
+    at.out_of_range(std::move(text));
   else
-    at.error(fmt::format("expected an integer from {} to {}", min, max));
+    at.wrong_type(std::move(text));
   return std::nullopt;
 }
 
@@ -134,8 +143,9 @@ void read_seconds(const Place& at, std::int64_t min, std::int64_t max, std::chro
 void read_duration(const Place& at, std::chrono::milliseconds& into) {
   const auto* text = at.value().if_text();
   const auto duration = text != nullptr ? parse_iso_duration(*text) : std::nullopt;
-  if (!duration || duration->count() < 0)
-    return at.error("expected an ISO 8601 duration such as \"PT1M\" or \"P14D\"");
+  constexpr auto expected = "expected an ISO 8601 duration such as \"PT1M\" or \"P14D\"";
+  if (text == nullptr) return at.wrong_type(expected);
+  if (!duration || duration->count() < 0) return at.out_of_range(expected);
   into = std::min(*duration, broker::unlimited);
 }
 
@@ -143,25 +153,30 @@ void read_bool(const Place& at, bool& into) {
   if (const auto* value = std::get_if<bool>(&at.value().value))
     into = *value;
   else
-    at.error("expected true or false");
+    at.wrong_type("expected true or false");
 }
 
 void read_text(const Place& at, std::size_t bytes_min, std::size_t bytes_max, std::string& into) {
   const auto* text = at.value().if_text();
-  if (text == nullptr) return at.error("expected a text");
+  if (text == nullptr) return at.wrong_type("expected a text");
   if (text->size() < bytes_min || text->size() > bytes_max)
-    return at.error(fmt::format("expected a text of {} to {} bytes", bytes_min, bytes_max));
-  if (has_control_character(*text)) return at.error("expected a text without control characters");
+    return at.out_of_range(fmt::format("expected a text of {} to {} bytes", bytes_min, bytes_max));
+  if (has_control_character(*text)) return at.out_of_range("expected a text without control characters");
   into = *text;
 }
 
 std::optional<std::size_t> read_choice(const Place& at, std::span<const std::string_view> choices,
                                        Letters letters) {
-  if (const auto* text = at.value().if_text())
+  const auto* text = at.value().if_text();
+  if (text != nullptr)
     for (std::size_t i = 0; i < choices.size(); ++i)
       if (*text == choices[i] || (letters == Letters::any_case && equals_ignoring_case(*text, choices[i])))
         return i;
-  at.error(fmt::format("expected \"{}\"", fmt::join(choices, "\" or \"")));
+  auto expected = fmt::format("expected \"{}\"", fmt::join(choices, "\" or \""));
+  if (text != nullptr)
+    at.out_of_range(std::move(expected));
+  else
+    at.wrong_type(std::move(expected));
   return std::nullopt;
 }
 

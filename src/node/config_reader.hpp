@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -39,20 +40,64 @@ class Findings {
   std::size_t left_out_ = 0;
 };
 
-// Where something of a queue was said that can only be judged once the whole file is read.
+// Something that was said of an entity and can only be judged once the whole file is read.
 struct LaterCheck {
-  enum class About : std::uint8_t { forward_to, forward_dead_letters_to, message_size, how_many } about;
+  enum class About : std::uint8_t {
+    forward_to,               // `target` has to be an entity, and no chain comes back to where it began
+    forward_dead_letters_to,  // `target` has to be an entity
+    send_to,                  // the same, as a warning
+    alternate_exchange,       // `target` should be an exchange
+    script,                   // `target` has to be among the scripts
+    message_size,             // not with every profile
+    entities,                 // `count` so far in the namespace
+    subscriptions,            // `count` of one topic
+    sql_filters,
+    correlation_filters,
+  } about;
   std::size_t name_space = 0;
-  std::size_t queue = 0;
-  Finding finding{};  // line and key
+  std::string entity{};  // the queue or topic that it is about, in lower case
+  std::string via{};     // the one that forwards, as it is written: the queue, or a subscription of the topic
+  std::string target{};
+  std::size_t count = 0;
+  Finding finding{};  // line, key and code
+};
+
+// The names of one namespace, in lower case.
+struct NamesInUse {
+  struct Use {
+    std::string_view kind;
+    std::size_t line = 0;
+  };
+  std::map<std::string, Use> entities{};
+  std::map<std::string, std::size_t> document_ids{};  // as they are written, with their line
+  std::set<std::string, std::less<>> scripts{};
 };
 
 struct Reading {
   Findings findings;
   std::string folder;
   std::size_t name_space = 0;  // the one that is read
+  std::map<std::size_t, NamesInUse> names{};
   std::vector<LaterCheck> later{};
-  std::set<std::string, std::less<>> topics{};  // lower case; a forward to one is known for what it is
+  // While the document of an exchange is read: the code of a value that is outside its bounds. Empty: there
+  // are no codes.
+  std::string_view range_code{};
+
+  [[nodiscard]] NamesInUse& in_use() { return names[name_space]; }
+};
+
+// Gives findings another code for values out of bounds, as long as it lives.
+class RangeCode {
+ public:
+  RangeCode(Reading& reading, std::string_view code)
+      : reading_(reading), before_(std::exchange(reading.range_code, code)) {}
+  ~RangeCode() { reading_.range_code = before_; }
+  RangeCode(const RangeCode&) = delete;
+  RangeCode& operator=(const RangeCode&) = delete;
+
+ private:
+  Reading& reading_;
+  std::string_view before_;
 };
 
 // A value of the file and the way to it. Lives on the stack of the functions that read it: a child refers to
@@ -73,15 +118,33 @@ class Place {
   [[nodiscard]] std::string path() const;
 
   // Texts never quote a value: it may be a secret in the wrong place.
-  void error(std::string text) const { add(Finding::Severity::error, value_.line, path(), std::move(text)); }
-  void warn(std::string text) const { add(Finding::Severity::warning, value_.line, path(), std::move(text)); }
+  void error(std::string text, std::string_view code = {}) const {
+    add(Finding::Severity::error, value_.line, path(), std::move(text), code);
+  }
+  void warn(std::string text, std::string_view code = {}) const {
+    add(Finding::Severity::warning, value_.line, path(), std::move(text), code);
+  }
+  // The value is of another type than expected; of the right one, but not one of those that are allowed.
+  void wrong_type(std::string text) const {
+    error(std::move(text), reading_.range_code.empty() ? "" : "type");
+  }
+  void out_of_range(std::string text) const { error(std::move(text), reading_.range_code); }
   // About a key of this object.
-  void at_key(Finding::Severity severity, const JsonMember& member, std::string text) const;
+  void at_key(Finding::Severity severity, const JsonMember& member, std::string text,
+              std::string_view code = {}) const;
+  // To be judged when the whole file is read.
+  [[nodiscard]] LaterCheck later(LaterCheck::About about, std::string_view code = {}) const {
+    return {
+        .about = about,
+        .name_space = reading_.name_space,
+        .finding = {.severity = Finding::Severity::error, .line = value_.line, .key = path(), .code = code}};
+  }
 
  private:
   Place(const Place* parent, std::string_view key, std::size_t index, const JsonValue& value)
       : reading_(parent->reading_), value_(value), parent_(parent), key_(key), index_(index) {}
-  void add(Finding::Severity severity, std::size_t line, std::string path, std::string text) const;
+  void add(Finding::Severity severity, std::size_t line, std::string path, std::string text,
+           std::string_view code) const;
 
   Reading& reading_;
   const JsonValue& value_;
@@ -91,8 +154,9 @@ class Place {
 };
 
 enum class Letters : std::uint8_t { any_case, exact };
-// What a key is that no row knows: a slip the emulator would pass over too, or a mistake.
-enum class Unknown : std::uint8_t { warning, error };
+// What a key is that no row knows: a slip the emulator would pass over too, or a mistake; in the document of
+// an exchange a mistake with a code.
+enum class Unknown : std::uint8_t { warning, error, attribute };
 
 template <class T>
 struct Key {
@@ -111,7 +175,7 @@ struct ObjectKeys {
 template <class T>
 [[nodiscard]] KnownObject describe(const ObjectKeys<T>& object) {
   KnownObject result{
-      .name = std::string(object.name), .closed = object.unknown == Unknown::error, .keys = {}};
+      .name = std::string(object.name), .closed = object.unknown != Unknown::warning, .keys = {}};
   for (const auto& key : object.keys) result.keys.emplace_back(key.name);
   return result;
 }
@@ -157,8 +221,9 @@ Members read_object(const Place& at, const ObjectKeys<T>& object, T& into) {
 template <class Read>
 void read_array(const Place& at, std::size_t items_max, const Read& read) {
   const auto* items = at.value().if_array();
-  if (items == nullptr) return at.error("expected an array");
-  if (items->size() > items_max) return at.error("expected an array of at most " + std::to_string(items_max));
+  if (items == nullptr) return at.wrong_type("expected an array");
+  if (items->size() > items_max)
+    return at.out_of_range("expected an array of at most " + std::to_string(items_max));
   for (std::size_t i = 0; i < items->size(); ++i) read(at.child(i, (*items)[i]));
 }
 
@@ -193,11 +258,16 @@ void find_twins(const Place& at);
 // Reads the object `Omnibus`, and the tables that takes.
 void read_omnibus(const Place& at, Config& into);
 [[nodiscard]] std::vector<KnownObject> omnibus_objects();
-// `Queues` of a namespace, the one that is read last.
+// The entities of a namespace, the one that is read last. Whatever their order in the file, what concerns
+// several of them is judged by finish_entities(): defaults of the profile, targets of forwarding, how many.
 void read_queues(const Place& at, NamespaceSettings& into);
-// What the whole file decides about queues: defaults of the profile, targets of forwarding, how many.
-void finish_queues(Reading& reading, Config& config);
+void read_topics(const Place& at, NamespaceSettings& into);
+void read_exchanges(const Place& at, NamespaceSettings& into);
+void read_scripts(const Place& at, NamespaceSettings& into);
+void finish_entities(Reading& reading, Config& config);
 [[nodiscard]] std::vector<KnownObject> queue_objects();
+[[nodiscard]] std::vector<KnownObject> topic_objects();
+[[nodiscard]] std::vector<KnownObject> exchange_objects();
 // `AuthorizationRules` of a namespace or an entity.
 void read_rules(const Place& at, std::vector<auth::RuleDocument>& into);
 // Reads the object `UserConfig`, and the tables that takes.

@@ -80,6 +80,26 @@ TEST_F(Schema, LimitsAreThoseOfTheReader) {
       try_all("QueueProperties",
               R"({"UserConfig": {"Namespaces": [ {"Queues": [ {"Name": "q", "Properties": {)", "}}]}]}}"),
       2);
+  EXPECT_EQ(
+      try_all("TopicProperties",
+              R"({"UserConfig": {"Namespaces": [ {"Topics": [ {"Name": "t", "Properties": {)", "}}]}]}}"),
+      1);
+  EXPECT_EQ(try_all("SubscriptionProperties",
+                    R"({"UserConfig": {"Namespaces": [ {"Topics": [ {"Name": "t", "Subscriptions": [
+                       {"Name": "s", "Properties": {)",
+                    "}}]}]}]}}"),
+            1);
+  const std::string exchange =
+      R"({"UserConfig": {"Namespaces": [ {"Exchanges": [ {"Name": "x", "Type": "Fanout", )";
+  EXPECT_EQ(try_all("ExchangeBroker", exchange + R"("Broker": {)", "}}]}]}}"), 1);
+  EXPECT_EQ(try_all("ExchangeSubscription", exchange + R"("Subscriptions": [ {"Name": "s", )", "}]}]}]}}"),
+            4);
+  EXPECT_EQ(try_all("SubscriptionBroker", exchange + R"("Subscriptions": [ {"Name": "s", "Broker": {)",
+                    "}}]}]}]}}"),
+            6);
+  EXPECT_EQ(try_all("HandlerLimits", exchange + R"("Subscriptions": [ {"Name": "s", "Broker": {"Limits": {)",
+                    "}}}]}]}]}}"),
+            5);
   EXPECT_EQ(try_all("JwtIssuer",
                     R"({"Omnibus": {"JwtIssuers": [ {"Issuer": "i",
                        "Hs256Secret": "a shared secret of enough bytes, 40 of it", )",
@@ -108,6 +128,12 @@ TEST_F(Schema, ExamplesOfTheGuideAreRead) {
   }
   EXPECT_GE(examples, 4);
   std::filesystem::remove_all(folder);
+}
+
+TEST_F(Schema, TheExampleFileIsReadWithoutAWarning) {
+  const auto reading = read_config(doc("guide/examples/Config.json"), "");
+  EXPECT_TRUE(reading.config);
+  for (const auto& finding : reading.findings) ADD_FAILURE() << to_text(finding);
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ TEST(Config, AnEmptyFileIsTheDefaults) {
   EXPECT_THAT(reading.config->namespaces, IsEmpty());
 }
 
-// In the form of the emulator's own sample: comments, every section, topics that cannot be served yet.
-TEST(Config, AnEmulatorFileLoadsWithWarningsOnly) {
+// In the form of the emulator's own sample: comments, every section.
+TEST(Config, AnEmulatorFileLoads) {
   const auto reading = read(R"(// the shop
 {
   "UserConfig": {
@@ -80,12 +80,11 @@ TEST(Config, AnEmulatorFileLoadsWithWarningsOnly) {
 }
 )");
   ASSERT_TRUE(reading.config);
-  EXPECT_THAT(
-      texts(reading),
-      ElementsAre("warning line 10: UserConfig.Namespaces[0].Topics: entities are not supported yet and were "
-                  "ignored"));
+  EXPECT_THAT(texts(reading), IsEmpty());
   ASSERT_EQ(reading.config->namespaces.size(), 1u);
   EXPECT_EQ(reading.config->namespaces[0].name, "sbemulatorns");
+  EXPECT_EQ(reading.config->namespaces[0].queues.size(), 1u);
+  EXPECT_EQ(reading.config->namespaces[0].topics.size(), 1u);
 }
 
 TEST(Config, AnEventHubsFileLoadsWithAWarning) {
@@ -99,7 +98,8 @@ TEST(Config, AnEventHubsFileLoadsWithAWarning) {
 
 TEST(Config, EmptyListsOfEntitiesAreNoReasonToWarn) {
   EXPECT_THAT(namespace_findings(R"("Queues": [], "Topics": [], "Exchanges": [], "Scripts": [])"), IsEmpty());
-  EXPECT_THAT(namespace_findings(R"("Exchanges": [{}], "Scripts": [1])").size(), 2u);
+  EXPECT_THAT(namespace_findings(R"("Exchanges": {}, "Scripts": 1, "Topics": "", "Queues": null)").size(),
+              4u);
   EXPECT_THAT(namespace_findings(R"("Queues": {})"),
               ElementsAre("error line 1: UserConfig.Namespaces[0].Queues: expected an array"));
 }

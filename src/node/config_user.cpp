@@ -16,8 +16,7 @@ constexpr std::size_t host_name_bytes_max = 253;
 constexpr std::size_t host_names_max = 64;
 constexpr std::size_t namespace_name_bytes_max = 260;
 
-template <class T>
-void not_supported_yet(const Place& at, T&) {
+void not_supported_yet(const Place& at, Config&) {
   const auto* items = at.value().if_array();
   if (items == nullptr) return at.error("expected an array");
   if (!items->empty()) at.warn("entities are not supported yet and were ignored");
@@ -79,21 +78,6 @@ void read_rule(const Place& at, std::vector<RuleDocument>& into) {
 
 // Namespaces
 
-// Read for their names alone, so that a queue that forwards to one is told what is the matter.
-void read_topics(const Place& at, NamespaceSettings& space) {
-  not_supported_yet(at, space);
-  const auto* items = at.value().if_array();
-  if (items == nullptr) return;
-  for (const auto& item : *items) {
-    const auto* members = item.if_object();
-    if (members == nullptr) continue;
-    for (const auto& member : *members)
-      if (const auto* name = member.value.if_text();
-          name != nullptr && equals_ignoring_case(member.name, "Name"))
-        at.reading().topics.insert(ascii_lower(*name));
-  }
-}
-
 void read_host_name(const Place& at, std::vector<std::string>& into) {
   std::string name;
   read_plain_name(at, host_name_bytes_max, name);
@@ -111,8 +95,8 @@ constexpr std::array<Key<NamespaceSettings>, 7> namespace_keys = {{
      Letters::any_case},
     {"Queues", read_queues, Letters::any_case},
     {"Topics", read_topics, Letters::any_case},
-    {"Exchanges", not_supported_yet<NamespaceSettings>, Letters::exact},
-    {"Scripts", not_supported_yet<NamespaceSettings>, Letters::exact},
+    {"Exchanges", read_exchanges, Letters::exact},
+    {"Scripts", read_scripts, Letters::exact},
     {"HostNames",
      [](const Place& at, NamespaceSettings& space) {
        read_array(at, host_names_max, [&](const Place& item) { read_host_name(item, space.host_names); });
@@ -146,7 +130,7 @@ void read_logging(const Place& at, Config& into) { read_object(at, logging_objec
 
 constexpr std::array<Key<Config>, 4> user_config_keys = {{
     {"Namespaces", read_namespaces, Letters::any_case},
-    {"NamespaceConfig", not_supported_yet<Config>, Letters::any_case},
+    {"NamespaceConfig", not_supported_yet, Letters::any_case},
     {"Logging", read_logging, Letters::any_case},
     {"LoggingConfig", read_logging, Letters::any_case},
 }};

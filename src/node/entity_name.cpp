@@ -41,6 +41,18 @@ Result<void> check_entity_name(std::string_view name) {
   return {};
 }
 
+Result<void> check_subscription_name(std::string_view name) {
+  if (name.empty() || name.size() > subscription_name_bytes_max)
+    return fail(Errc::argument_error, "the name of a subscription has 1 to {} characters",
+                subscription_name_bytes_max);
+  if (!std::ranges::all_of(name, is_name_character) || name.contains('/'))
+    return fail(Errc::argument_error,
+                "the name of a subscription has letters, digits, '.', '-', '_' and '~' only");
+  if (!is_letter_or_digit(name.front()) || !is_letter_or_digit(name.back()))
+    return fail(Errc::argument_error, "a name begins and ends with a letter or a digit");
+  return {};
+}
+
 Result<std::string> forward_target(std::string_view text) {
   std::string name(text);
   if (const auto scheme = text.find("://"); scheme != std::string_view::npos) {
