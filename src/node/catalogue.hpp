@@ -1,8 +1,9 @@
 // All entities of the process: which there are, where they live, and who is told.
 //
 // A store knows its own partitions; the catalogue knows them all, gives every shard its directory, and
-// chooses the store of a new entity: by its name, so that the choice does not depend on the order. Lives on
-// the first shard; stores report to it by posts, so any thread may call what is public.
+// chooses the store of a new entity: by its name, so that the choice does not depend on the order; a
+// subscription lives where its topic does. Lives on the first shard; stores report to it by posts, so any
+// thread may call what is public.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,11 @@
 
 #include "base/result.hpp"
 #include "broker/queue_settings.hpp"
+#include "broker/topic_settings.hpp"
 #include "net/reactor.hpp"
 #include "node/directory.hpp"
 #include "node/life.hpp"
+#include "node/new_entity.hpp"
 #include "node/roads.hpp"
 
 namespace omnibus::node {
@@ -26,10 +29,9 @@ namespace omnibus::node {
 class Catalogue {
  public:
   // `ready` is called once, on the first shard: when every store is open, what `wanted` names is there, and
-  // all shards have been told; or with what makes that impossible.
+  // all shards have been told; or with what makes that impossible. The order of `wanted` does not matter.
   using Ready = std::move_only_function<void(Result<void>)>;
-  Catalogue(const Roads& roads, net::Reactor& reactor, std::vector<broker::QueueSettings> wanted,
-            Ready ready);
+  Catalogue(const Roads& roads, net::Reactor& reactor, std::vector<NewEntity> wanted, Ready ready);
 
   // Reports of stores. A store that opens again may have other partitions than before; one that is given up
   // will not.
@@ -37,9 +39,10 @@ class Catalogue {
   void store_given_up(std::uint16_t store, std::string why);
   void partition_gone(std::uint16_t store, store::PartitionId id);
 
-  // Makes an entity that is not there. `done` comes on the first shard; `entity_already_exists` when it is.
+  // Makes an entity that is not there. `done` comes on the first shard; `entity_already_exists` when it is,
+  // `not_found` when it is a subscription and its topic is not.
   using Done = std::move_only_function<void(Result<void>)>;
-  void create(broker::QueueSettings settings, Done done);
+  void create(NewEntity entity, Done done);
 
  private:
   struct Entity {
@@ -48,8 +51,11 @@ class Catalogue {
   };
 
   void take_partitions(std::uint16_t store, std::vector<store::PartitionInfo> partitions);
-  void create_now(broker::QueueSettings settings, Done done);
+  void create_now(NewEntity entity, Done done);
   void make_wanted();
+  void make(std::vector<NewEntity> entities);
+  void compare(const Entity& entity, const NewEntity& wanted);
+  [[nodiscard]] bool fits_its_topic(const NewEntity& wanted) const;
   void made_one();
   void end(Result<void> result);
   [[nodiscard]] bool add(std::uint16_t store, store::PartitionInfo info, DirectoryChanges& changes);
@@ -62,7 +68,8 @@ class Catalogue {
   std::map<std::string, Entity> entities_;  // by lower-cased name
   std::vector<std::uint16_t> stores_;       // all there are
   std::vector<bool> open_;                  // by number: was open once
-  std::vector<broker::QueueSettings> wanted_;
+  std::vector<NewEntity> wanted_;
+  std::vector<NewEntity> wanted_subscriptions_;  // made when their topics are there
   std::set<std::string> being_made_;
   std::size_t missing_ = 0;
   bool begun_ = false;
@@ -74,5 +81,8 @@ class Catalogue {
 
 // What differs, in the words of the configuration file: "LockDuration, MaxDeliveryCount"; empty: nothing.
 [[nodiscard]] std::string difference(const broker::QueueSettings& a, const broker::QueueSettings& b);
+[[nodiscard]] std::string difference(const broker::TopicSettings& a, const broker::TopicSettings& b);
+// The same of two documents. An `Id` that `wanted` leaves open is no difference.
+[[nodiscard]] std::string document_difference(const std::string& present, const std::string& wanted);
 
 }  // namespace omnibus::node

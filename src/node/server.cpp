@@ -43,6 +43,24 @@ constexpr auto recovery_look_every = 50ms;
 // The destructor waits so long for stores to close; what is not closed then is recovered at the next start.
 constexpr auto closing_longest = 10s;
 
+std::vector<NewEntity> entities_of(const Config& config) {
+  std::vector<NewEntity> result;
+  for (const auto& space : config.namespaces) {
+    for (const auto& queue : space.queues) result.push_back(NewQueue{queue.settings});
+    for (const auto& topic : space.topics) {
+      result.push_back(NewTopic{topic.settings, topic.document});
+      for (const auto& subscription : topic.subscriptions)
+        result.push_back(NewSubscription{.topic = topic.settings.name,
+                                         .exchange = topic.settings.exchange,
+                                         .settings = subscription.settings,
+                                         .rules = subscription.rules,
+                                         .binding = subscription.binding,
+                                         .document = subscription.document});
+    }
+  }
+  return result;
+}
+
 bool is_loopback(std::string_view address) {
   const auto parsed = net::parse_host_port(address);
   if (!parsed) return false;
@@ -188,12 +206,9 @@ Result<void> Server::Impl::prepare_stores() {
         std::make_unique<StoreHost>(std::move(settings), roads, *shards[number % shards.size()], plane));
     roads.stores[number] = stores.back().get();
   }
-  std::vector<broker::QueueSettings> wanted;
-  for (const auto& space : options.config.namespaces)
-    for (const auto& queue : space.queues) wanted.push_back(queue.settings);
-  catalogue = std::make_unique<Catalogue>(roads, (*pool)[0], std::move(wanted), [this](Result<void> result) {
-    stores_ready.set_value(std::move(result));
-  });
+  catalogue =
+      std::make_unique<Catalogue>(roads, (*pool)[0], entities_of(options.config),
+                                  [this](Result<void> result) { stores_ready.set_value(std::move(result)); });
   roads.catalogue = catalogue.get();
   return {};
 }
@@ -247,13 +262,19 @@ Result<void> Server::Impl::prepare_auth() {
       default_rule_configured |= rule->key_name == auth::default_rule_name;
       if (auto put = policy.rules.put("", *std::move(rule)); !put) return fail(put.error());
     }
-    for (const auto& queue : space.queues)
-      for (const auto& document : queue.rules) {
+    const auto put_rules = [&](const auto& entity) -> Result<void> {
+      for (const auto& document : entity.rules) {
         auto rule = auth::make_rule(document, now);
         if (!rule) return fail(rule.error());
-        if (auto put = policy.rules.put(queue.settings.name, *std::move(rule)); !put)
+        if (auto put = policy.rules.put(entity.settings.name, *std::move(rule)); !put)
           return fail(put.error());
       }
+      return {};
+    };
+    for (const auto& queue : space.queues)
+      if (auto put = put_rules(queue); !put) return fail(put.error());
+    for (const auto& topic : space.topics)
+      if (auto put = put_rules(topic); !put) return fail(put.error());
   }
   if (!default_rule_configured) {
     auto made = auth::default_key(only_loopback, folder->path() / "root.key");

@@ -94,21 +94,58 @@ void StoreHost::close(std::move_only_function<void()> done) {
   });
 }
 
-void StoreHost::create(broker::QueueSettings settings, Created done) {
-  post([this, settings = std::move(settings), done = std::move(done)]() mutable {
+namespace {
+
+// A document has an Id; one that came without gets it when it is stored. [EX 2.3]
+std::string with_id(std::string document, Random& random) {
+  if (document.starts_with(R"({"Id":)")) return document;
+  amqp::Uuid id;
+  for (std::size_t i = 0; i < id.bytes.size(); ++i) id.bytes.at(i) = static_cast<std::uint8_t>(random.next());
+  id.bytes[6] = static_cast<std::uint8_t>((id.bytes[6] & 0x0f) | 0x40);  // version 4 [RFC 4122 §4.4]
+  id.bytes[8] = static_cast<std::uint8_t>((id.bytes[8] & 0x3f) | 0x80);
+  const bool is_empty = document == "{}";
+  document.insert(1, fmt::format(R"("Id":"{}"{})", amqp::to_text(id), is_empty ? "" : ","));
+  return document;
+}
+
+}  // namespace
+
+void StoreHost::create(NewEntity entity, store::PartitionId topic, Created done) {
+  post([this, entity = std::move(entity), topic, done = std::move(done)]() mutable {
     const Instant now = wall_now();
-    const std::string name = settings.name;
-    store_->create_partition(now, store::PartitionId::none, name, settings,
-                             // The store is not asked from inside its own callback.
-                             [this, done = std::move(done)](Result<store::PartitionId> id) mutable {
-                               post([this, done = std::move(done), id = std::move(id)]() mutable {
-                                 if (!id) return done(fail(id.error()));
-                                 auto info = store_->find(*id);
-                                 if (!info)
-                                   return done(fail(Errc::internal_error, "it went as soon as it came"));
-                                 done(*std::move(info));
-                               });
-                             });
+    // The store is not asked from inside its own callback.
+    auto made = [this, done = std::move(done)](Result<store::PartitionId> id) mutable {
+      post([this, done = std::move(done), id = std::move(id)]() mutable {
+        if (!id) return done(fail(id.error()));
+        auto info = store_->find(*id);
+        if (!info) return done(fail(Errc::internal_error, "it went as soon as it came"));
+        done(*std::move(info));
+      });
+    };
+    if (auto* queue = std::get_if<NewQueue>(&entity)) {
+      store_->create_partition(now, store::PartitionId::none, queue->settings.name, queue->settings,
+                               std::move(made));
+    } else if (auto* new_topic = std::get_if<NewTopic>(&entity)) {
+      if (new_topic->settings.exchange)
+        new_topic->document = with_id(std::move(new_topic->document), random_);
+      store_->create_topic(now,
+                           {.name = new_topic->settings.name,
+                            .settings = new_topic->settings,
+                            .document = std::move(new_topic->document)},
+                           std::move(made));
+    } else {
+      auto& subscription = std::get<NewSubscription>(entity);
+      if (subscription.exchange) subscription.document = with_id(std::move(subscription.document), random_);
+      for (auto& rule : subscription.rules) rule.created = now;
+      store_->create_subscription(now,
+                                  {.topic = topic,
+                                   .name = subscription.settings.name,
+                                   .settings = subscription.settings,
+                                   .rules = std::move(subscription.rules),
+                                   .binding = std::move(subscription.binding),
+                                   .document = std::move(subscription.document)},
+                                  std::move(made));
+    }
     end_turn(now);
   });
 }
@@ -132,14 +169,19 @@ void StoreHost::on_state(StoreState state, const std::string& why) {
 void StoreHost::opened() {
   if (state_ != StoreState::open) return;
   auto partitions = store_->partitions();
-  std::uint64_t messages = 0;
-  for (const auto& partition : partitions)
+  std::uint64_t messages = 0;  // each copy of a topic's message is one
+  std::uint64_t entities = 0;
+  for (const auto& partition : partitions) {
+    if (partition.kind != store::PartitionKind::subscription) ++entities;
+    if (const auto topic = store_->topic_counts(partition.id)) messages += topic->scheduled;
     if (const auto counts = store_->counts(partition.id))
       messages += counts->active + counts->deferred + counts->scheduled + counts->dead_letter +
                   counts->transfer_dead_letter;
+  }
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(reactor_.now() - opening_since_);
-  spdlog::info("store={} {}: {} records read, {} entities, {} messages, {} ms", settings_.number,
-               was_open_ ? "open again" : "open", records_read(), partitions.size(), messages, took.count());
+  spdlog::info("store={} {}: {} records read, {} entities, {} subscriptions, {} messages, {} ms",
+               settings_.number, was_open_ ? "open again" : "open", records_read(), entities,
+               partitions.size() - entities, messages, took.count());
   was_open_ = true;
   roads_.catalogue->store_opened(settings_.number, std::move(partitions));
 }
@@ -282,11 +324,19 @@ void StoreHost::send_answers(std::size_t shard) {
 
 // Forwarding
 
-Result<std::optional<store::PartitionId>> StoreHost::on_forward(store::ForwardRequest& request) {
+// Queues, topics and exchanges take messages; a subscription has them from its topic alone. [HTTP 12]
+Result<links::Route> StoreHost::forward_route(const store::ForwardRequest& request) const {
   const auto target = home_.directory().find(request.target);
   if (!target) return fail(Errc::not_found, "The forwarding target '{}' is gone.", request.target);
-  if (target->route.store == settings_.number)
-    return std::optional{store::PartitionId{target->route.partition}};
+  if (target->kind == links::EntityKind::subscription)
+    return fail(Errc::not_allowed, "The forwarding target '{}' is a subscription.", request.target);
+  return target->route;
+}
+
+Result<std::optional<store::PartitionId>> StoreHost::on_forward(store::ForwardRequest& request) {
+  const auto target = forward_route(request);
+  if (!target) return fail(target.error());
+  if (target->store == settings_.number) return std::optional{store::PartitionId{target->partition}};
   forwards_.push_back(std::move(request));
   if (!std::exchange(forwards_posted_, true)) post([this] { send_forwards(); });
   return std::optional<store::PartitionId>{};
@@ -301,11 +351,9 @@ void StoreHost::send_forwards() {
 
 // False: the road is full; the request waits and send_forwards() comes again.
 bool StoreHost::send_forward(store::ForwardRequest& request) {
-  const auto target = home_.directory().find(request.target);
+  const auto target = forward_route(request);
   if (!target) {
-    store_->forwarded(
-        wall_now(), request.from, request.sequence,
-        Error{Errc::not_found, fmt::format("The forwarding target '{}' is gone.", request.target)});
+    store_->forwarded(wall_now(), request.from, request.sequence, target.error());
     return true;
   }
   do ++last_forward_;
@@ -317,8 +365,8 @@ bool StoreHost::send_forward(store::ForwardRequest& request) {
     store_->forwarded(wall_now(), request.from, request.sequence, command.error());
     return true;
   }
-  auto& road = roads_.stores.at(target->route.store)->commands();
-  if (!road.try_push({store::PartitionId{target->route.partition}, std::move(*command)})) {
+  auto& road = roads_.stores.at(target->store)->commands();
+  if (!road.try_push({store::PartitionId{target->partition}, std::move(*command)})) {
     if (!std::exchange(forwards_posted_, true))
       road.on_space(reactor_, while_alive(life_, [this] { send_forwards(); }));
     return false;

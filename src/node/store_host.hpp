@@ -18,9 +18,11 @@
 #include "base/random.hpp"
 #include "journal/disk.hpp"
 #include "journal/io_thread.hpp"
+#include "links/entity_port.hpp"
 #include "net/mailbox.hpp"
 #include "net/reactor.hpp"
 #include "node/life.hpp"
+#include "node/new_entity.hpp"
 #include "node/roads.hpp"
 #include "store/store.hpp"
 
@@ -48,7 +50,8 @@ class StoreHost final : private store::StoreOwner {
   void close(std::move_only_function<void()> done);
   // `done` comes on the store's shard, with the new partition as the catalogue knows it.
   using Created = std::move_only_function<void(Result<store::PartitionInfo>)>;
-  void create(broker::QueueSettings settings, Created done);
+  // `topic` is the one of a new subscription.
+  void create(NewEntity entity, store::PartitionId topic, Created done);
   [[nodiscard]] net::Mailbox<StoreCommand>& commands() { return commands_; }
   [[nodiscard]] std::uint16_t number() const { return settings_.number; }
   [[nodiscard]] const std::string& shown() const { return settings_.shown; }
@@ -64,6 +67,7 @@ class StoreHost final : private store::StoreOwner {
   void on_answer(broker::Answer&& answer) override;
   void on_state(store::StoreState state, const std::string& why) override;
   void on_deadline(Instant due) override;
+  [[nodiscard]] Result<links::Route> forward_route(const store::ForwardRequest& request) const;
   Result<std::optional<store::PartitionId>> on_forward(store::ForwardRequest& request) override;
   void on_partition_gone(store::PartitionId id, const std::string& name) override;
   void on_progress(const store::Progress& progress) override;

@@ -1,0 +1,45 @@
+// What the catalogue is asked to make. Names are whole; a subscription's topic is found by its name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "broker/queue_settings.hpp"
+#include "broker/topic_settings.hpp"
+#include "rules/routing.hpp"
+#include "rules/rule.hpp"
+
+namespace omnibus::node {
+
+struct NewQueue {
+  broker::QueueSettings settings;
+};
+struct NewTopic {
+  broker::TopicSettings settings;
+  std::string document{};
+};
+struct NewSubscription {
+  std::string topic;
+  std::optional<rules::ExchangeType> exchange{};  // of the topic
+  broker::QueueSettings settings;                 // its name is `orders/Subscriptions/audit`
+  std::vector<rules::Rule> rules{};
+  std::optional<rules::Binding> binding{};
+  std::string document{};
+};
+using NewEntity = std::variant<NewQueue, NewTopic, NewSubscription>;
+
+[[nodiscard]] inline const std::string& name_of(const NewEntity& entity) {
+  return std::visit([](const auto& one) -> const std::string& { return one.settings.name; }, entity);
+}
+// For people: "queue", "topic", "exchange" or "subscription".
+[[nodiscard]] inline std::string_view kind_of(const NewEntity& entity) {
+  if (std::holds_alternative<NewSubscription>(entity)) return "subscription";
+  const auto* topic = std::get_if<NewTopic>(&entity);
+  if (topic == nullptr) return "queue";
+  return topic->settings.exchange ? "exchange" : "topic";
+}
+
+}  // namespace omnibus::node
