@@ -294,7 +294,10 @@ void Catalogue::compare(const Entity& entity, const NewEntity& wanted) {
     in_document = document_difference(info.document, topic->document);
   } else if (const auto* subscription = std::get_if<NewSubscription>(&wanted);
              subscription && info.kind == store::PartitionKind::subscription) {
-    what = difference(info.settings, subscription->settings);
+    // How large a message may be is said of its topic.
+    auto settings = subscription->settings;
+    settings.message_bytes_max = info.settings.message_bytes_max;
+    what = difference(info.settings, settings);
     in_document = document_difference(info.document, subscription->document);
   } else {
     return spdlog::warn("'{}' is a {}, and a {} in the configuration", info.name, kind_of(info),

@@ -31,5 +31,14 @@ TEST(EntityName, TargetsOfForwarding) {
     EXPECT_FALSE(forward_target(text)) << text;
 }
 
+TEST(EntityName, SubscriptionsHaveShorterNamesWithoutSlashes) {
+  for (const auto* good : {"a", "A-1", "a.b_c~d", "subscriptions"})
+    EXPECT_TRUE(check_subscription_name(good)) << good;
+  EXPECT_TRUE(check_subscription_name(std::string(50, 'a')));
+  EXPECT_FALSE(check_subscription_name(std::string(51, 'a')));
+  for (const auto* bad : {"", "a/b", "$a", "-a", "a.", "a b", "\xc3\xa4"})
+    EXPECT_FALSE(check_subscription_name(bad)) << bad;
+}
+
 }  // namespace
 }  // namespace omnibus::node

@@ -7,11 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "node/amqp_client_rig.hpp"
-#include "node/catalogue.hpp"
-#include "node/config.hpp"
-#include "node/data_folder.hpp"
-#include "node/server.hpp"
+#include "node/server_rig.hpp"
 #include "node/store_folders.hpp"
 
 namespace omnibus::node {
@@ -22,42 +18,11 @@ using amqp::Role;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class ServerQueues : public testing::Test {
+class ServerQueues : public ServerRig {
  protected:
   ServeOptions options(std::uint32_t shards, std::string_view queues) {
-    ServeOptions options;
-    options.data = folder_->path() / "data";
-    options.listen = {"127.0.0.1:0"};
-    options.storage.segment_bytes = 1u << 20;
-    auto reading =
-        read_config(fmt::format(R"({{"UserConfig": {{"Namespaces": [{{"Queues": [{}]}}]}}}})", queues), "");
-    EXPECT_TRUE(reading.config) << queues;
-    if (reading.config) options.config = *std::move(reading.config);
-    options.config.shards = shards;
-    return options;
+    return options_with(shards, fmt::format(R"("Queues": [{}])", queues));
   }
-  static std::unique_ptr<Server> start(ServeOptions options) {
-    auto server = Server::start(std::move(options));
-    EXPECT_TRUE(server) << server.error().detail;
-    return server ? *std::move(server) : nullptr;
-  }
-  static std::vector<Payload> numbered(std::size_t count, std::string_view prefix = "m") {
-    std::vector<Payload> all;
-    for (std::size_t i = 0; i < count; ++i)
-      all.push_back(AmqpClient::message(fmt::format("{}{}", prefix, i)));
-    return all;
-  }
-  // Two names of which the first lives in store 0 and the second in store 1, when there are two.
-  static std::pair<std::string, std::string> apart() {
-    std::pair<std::string, std::string> names;
-    for (int i = 0; names.first.empty() || names.second.empty(); ++i) {
-      const auto name = fmt::format("q{}", i);
-      (choose_store(name, 2) == 0 ? names.first : names.second) = name;
-    }
-    return names;
-  }
-
-  std::unique_ptr<DataFolder> folder_ = *DataFolder::temporary();
 };
 
 constexpr auto one_queue = R"({"Name": "orders"})";
@@ -311,6 +276,20 @@ TEST(Catalogue, DifferencesAreNamedAsInTheFile) {
   b.lock_duration = 5s;
   b.forward_to = "x";
   EXPECT_EQ(difference(a, b), "LockDuration, ForwardTo");
+  broker::TopicSettings c;
+  broker::TopicSettings d;
+  EXPECT_EQ(difference(c, d), "");
+  d.exchange = rules::ExchangeType::direct;
+  d.unroutable = rules::Unroutable::release;
+  EXPECT_EQ(difference(c, d), "Type, Unroutable");
+}
+
+TEST(Catalogue, DocumentsDifferByTheirMembers) {
+  EXPECT_EQ(document_difference("", ""), "");
+  EXPECT_EQ(document_difference(R"({"Id":"1","Caption":"a"})", R"({"Caption":"a"})"), "");
+  EXPECT_EQ(document_difference(R"({"Id":"1"})", R"({"Id":"2"})"), "Id");
+  EXPECT_EQ(document_difference(R"({"Caption":"a","Handler":"h"})", R"({"Caption":"b","ConsumerId":"c"})"),
+            "Caption, Handler, ConsumerId");
 }
 
 TEST(Roads, NumbersLeadHome) {

@@ -1,0 +1,60 @@
+// A running broker for tests: real sockets, real stores, real threads, in a folder that goes with the test.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "node/amqp_client_rig.hpp"
+#include "node/catalogue.hpp"
+#include "node/config.hpp"
+#include "node/data_folder.hpp"
+#include "node/server.hpp"
+
+namespace omnibus::node {
+
+class ServerRig : public testing::Test {
+ protected:
+  // `entities` are members of the namespace: "Queues": [...]
+  ServeOptions options_with(std::uint32_t shards, std::string_view entities) {
+    ServeOptions options;
+    options.data = folder_->path() / "data";
+    options.listen = {"127.0.0.1:0"};
+    options.storage.segment_bytes = 1u << 20;
+    auto reading = read_config(fmt::format(R"({{"UserConfig": {{"Namespaces": [{{{}}}]}}}})", entities), "");
+    EXPECT_TRUE(reading.config) << entities;
+    for (const auto& finding : reading.findings) ADD_FAILURE() << to_text(finding);
+    if (reading.config) options.config = *std::move(reading.config);
+    options.config.shards = shards;
+    return options;
+  }
+  static std::unique_ptr<Server> start(ServeOptions options) {
+    auto server = Server::start(std::move(options));
+    EXPECT_TRUE(server) << server.error().detail;
+    return server ? *std::move(server) : nullptr;
+  }
+  static std::vector<Payload> numbered(std::size_t count, std::string_view prefix = "m") {
+    std::vector<Payload> all;
+    for (std::size_t i = 0; i < count; ++i)
+      all.push_back(AmqpClient::message(fmt::format("{}{}", prefix, i)));
+    return all;
+  }
+  // Two names of which the first lives in store 0 and the second in store 1, when there are two.
+  static std::pair<std::string, std::string> apart() {
+    std::pair<std::string, std::string> names;
+    for (int i = 0; names.first.empty() || names.second.empty(); ++i) {
+      const auto name = fmt::format("q{}", i);
+      (choose_store(name, 2) == 0 ? names.first : names.second) = name;
+    }
+    return names;
+  }
+
+  std::unique_ptr<DataFolder> folder_ = *DataFolder::temporary();
+};
+
+}  // namespace omnibus::node
