@@ -37,6 +37,9 @@ class LockTable {
   [[nodiscard]] Lock& operator[](std::uint32_t index) { return locks_[index]; }
   [[nodiscard]] const Lock& operator[](std::uint32_t index) const { return locks_[index]; }
 
+  // Places that are free are among them; they have no slot.
+  [[nodiscard]] const std::vector<Lock>& all() const { return locks_; }
+
   [[nodiscard]] std::size_t size() const { return by_token_.size(); }
   // The plain lock that ends first; never (max) when there is none.
   [[nodiscard]] std::int64_t first_due() const;

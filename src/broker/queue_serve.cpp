@@ -11,6 +11,13 @@ constexpr std::uint8_t hops_max = 4;
 }  // namespace
 
 void Queue::Parts::serve() {
+  if (receivers.set_prefetch({settings.prefetch_count, settings.prefetch_bytes})) {
+    for (const Lock& lock : locks.all())
+      if (lock.receiver != ReceiverId::none && receivers.is_limited())
+        receivers.hold(lock.receiver, entries[lock.slot].size);
+    for (const ReceiverId id : receivers.ids())
+      if (const std::uint32_t session = receivers.find(id)->session; session != no_slot) touch(session);
+  }
   const auto line = [this](SubQueue sub_queue, const std::string& target) {
     if (target.empty())
       serve_line(sub_queue);
@@ -35,9 +42,12 @@ void Queue::Parts::serve() {
 
 void Queue::Parts::serve_line(SubQueue sub_queue) {
   auto& lane = lanes[static_cast<std::size_t>(sub_queue)];
-  for (Receiver* receiver = receivers.next(sub_queue); receiver; receiver = receivers.next(sub_queue)) {
+  while (receivers.anyone(sub_queue)) {
     const std::uint32_t slot = lane.first_available();
     if (slot == no_slot) return;
+    // Nobody has room for this one: it waits, and what is behind it does too.
+    Receiver* receiver = receivers.next(sub_queue, entries[slot].size);
+    if (!receiver) return;
     deliver(*receiver, slot);
   }
 }
@@ -47,7 +57,7 @@ void Queue::Parts::serve_session(std::uint32_t index) {
   Receiver& receiver = *receivers.find(session.holder);
   while (receiver.has_credit()) {
     const std::uint32_t slot = session.lane.first_available();
-    if (slot == no_slot) return;
+    if (slot == no_slot || !receivers.has_room(receiver, entries[slot].size)) return;
     deliver(receiver, slot);
   }
 }
@@ -59,6 +69,9 @@ bool Queue::Parts::deliver(Receiver& receiver, std::uint32_t slot) {
     return false;
   }
   active_now();
+  // As it is stored: header and annotations of the sender included, so a link never holds more than its
+  // limit in bytes of bare messages.
+  const std::uint32_t bytes = entry.size;
   const LockToken token = LockToken::make(random);
   if (receiver.mode == ReceiveMode::peek_lock) {
     const bool of_session = receiver.state == Receiver::State::holds_session;
@@ -74,7 +87,7 @@ bool Queue::Parts::deliver(Receiver& receiver, std::uint32_t slot) {
     new_deliveries.push_back({{}, std::move(effect), dead});
     ++receiver.on_the_way;
   }
-  receivers.served(receiver);
+  receivers.served(receiver, bytes);
   return true;
 }
 

@@ -73,6 +73,10 @@ void Queue::Parts::set_state(std::uint32_t slot, EntryState to) {
         locks[held.back()].place = locks[lock].place;
         held.pop_back();
       }
+      if (receivers.is_limited())
+        if (const Receiver* holder = receivers.let_go(locks[lock].receiver, entry.size);
+            holder && holder->session != no_slot)
+          touch(holder->session);
       locks.remove(lock);
       break;
     }

@@ -23,7 +23,7 @@ Receiver& Receivers::add(const AttachReceiver& attach) {
 }
 
 void Receivers::remove(Receiver& receiver) {
-  leave_line(receiver);
+  leave(receiver);
   if (receiver.state == Receiver::State::waiting_for_session) stop_waiting(receiver);
   all_.erase(receiver.id);
 }
@@ -35,37 +35,98 @@ std::vector<ReceiverId> Receivers::ids() const {
   return ids;
 }
 
-void Receivers::leave_line(Receiver& receiver) {
-  if (!receiver.in_line) return;
-  lines_[static_cast<std::size_t>(receiver.sub_queue)].erase(receiver.place);
-  receiver.in_line = false;
+void Receivers::leave(Receiver& receiver) {
+  const auto at = static_cast<std::size_t>(receiver.sub_queue);
+  if (receiver.stands == Receiver::Stands::in_line) lines_[at].erase(receiver.place);
+  if (receiver.stands == Receiver::Stands::aside) aside_[at].erase({room_of(receiver), receiver.id});
+  receiver.stands = Receiver::Stands::nowhere;
+}
+
+void Receivers::find_place(Receiver& receiver) {
+  if (receiver.state != Receiver::State::plain) return;
+  if (!receiver.has_credit() || is_full(receiver)) return leave(receiver);
+  if (receiver.stands != Receiver::Stands::nowhere) return;
+  auto& line = lines_[static_cast<std::size_t>(receiver.sub_queue)];
+  receiver.place = line.insert(line.end(), &receiver);
+  receiver.stands = Receiver::Stands::in_line;
 }
 
 void Receivers::set_limit(Receiver& receiver, std::uint64_t limit) {
   receiver.delivery_limit = limit;
-  if (receiver.state != Receiver::State::plain) return;
-  auto& line = lines_[static_cast<std::size_t>(receiver.sub_queue)];
-  if (!receiver.has_credit()) {
-    leave_line(receiver);
-  } else if (!receiver.in_line) {
-    receiver.place = line.insert(line.end(), &receiver);
-    receiver.in_line = true;
+  find_place(receiver);
+}
+
+Receiver* Receivers::next(SubQueue sub_queue, std::uint32_t bytes) {
+  const auto at = static_cast<std::size_t>(sub_queue);
+  auto& line = lines_[at];
+  while (!line.empty()) {
+    Receiver& first = *line.front();
+    if (has_room(first, bytes)) return &first;
+    leave(first);
+    aside_[at].emplace(room_of(first), first.id);
+    first.stands = Receiver::Stands::aside;
   }
+  const auto fits = aside_[at].lower_bound({bytes, ReceiverId::none});
+  return fits == aside_[at].end() ? nullptr : find(fits->second);
 }
 
-Receiver* Receivers::next(SubQueue sub_queue) {
-  auto& line = lines_[static_cast<std::size_t>(sub_queue)];
-  return line.empty() ? nullptr : line.front();
-}
-
-void Receivers::served(Receiver& receiver) {
+void Receivers::served(Receiver& receiver, std::uint32_t bytes) {
   ++receiver.delivered;
-  if (!receiver.in_line) return;
+  if (is_limited() && receiver.mode == ReceiveMode::peek_lock) {
+    leave(receiver);
+    ++receiver.held;
+    receiver.held_bytes += bytes;
+    return find_place(receiver);
+  }
+  if (receiver.stands != Receiver::Stands::in_line) return;
   auto& line = lines_[static_cast<std::size_t>(receiver.sub_queue)];
   if (receiver.has_credit())
     line.splice(line.end(), line, receiver.place);
   else
-    leave_line(receiver);
+    leave(receiver);
+}
+
+std::uint64_t Receivers::room_of(const Receiver& receiver) const {
+  return prefetch_.bytes > receiver.held_bytes ? prefetch_.bytes - receiver.held_bytes : 0;
+}
+
+bool Receivers::has_room(const Receiver& receiver, std::uint32_t bytes) const {
+  if (receiver.held == 0) return true;  // one message always passes; a pre-settled link holds none
+  return !is_full(receiver) && (prefetch_.bytes == 0 || bytes <= room_of(receiver));
+}
+
+bool Receivers::set_prefetch(const Prefetch& prefetch) {
+  if (prefetch == prefetch_) return false;
+  const auto everybody = ids();
+  for (const ReceiverId id : everybody) {
+    Receiver& receiver = *find(id);
+    if (receiver.stands == Receiver::Stands::aside) leave(receiver);
+    receiver.held = 0;
+    receiver.held_bytes = 0;
+  }
+  prefetch_ = prefetch;
+  for (const ReceiverId id : everybody) find_place(*find(id));
+  return true;
+}
+
+void Receivers::hold(ReceiverId id, std::uint32_t bytes) {
+  Receiver* receiver = find(id);
+  if (!receiver) return;
+  ++receiver->held;
+  receiver->held_bytes += bytes;
+  find_place(*receiver);
+}
+
+Receiver* Receivers::let_go(ReceiverId id, std::uint32_t bytes) {
+  Receiver* receiver = find(id);
+  if (!receiver) return nullptr;
+  // A lock that a former link of the same number left behind was never counted.
+  if (receiver->held == 0 || receiver->held_bytes < bytes) return receiver;
+  if (receiver->stands == Receiver::Stands::aside) leave(*receiver);
+  --receiver->held;
+  receiver->held_bytes -= bytes;
+  find_place(*receiver);
+  return receiver;
 }
 
 void Receivers::wait_for_session(Receiver& receiver, Instant until) {
