@@ -1,6 +1,7 @@
 // What a connection reports to whoever writes the log and counts.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -21,6 +22,9 @@ class ConnectionObserver {
                             std::string_view /*text*/) {}
   virtual void link_detached(std::string_view /*name*/, std::string_view /*condition*/,
                              std::string_view /*text*/) {}
+  // A stored message that cannot be made into one to send: it is damaged, or we are wrong.
+  virtual void message_unreadable(std::string_view /*entity*/, std::int64_t /*sequence_number*/,
+                                  const Error& /*why*/) {}
   virtual void closed(std::string_view /*condition*/, std::string_view /*text*/) {}
 };
 

@@ -13,15 +13,7 @@ std::uint32_t number_of(Id id) {
 }  // namespace
 
 broker::RequestId EntityClient::expect(AnswerTaker& taker, std::uint64_t tag, std::uint64_t bytes) {
-  std::uint32_t place = 0;
-  if (free_.empty()) {
-    place = static_cast<std::uint32_t>(expected_.size());
-    expected_.emplace_back();
-  } else {
-    place = free_.back();
-    free_.pop_back();
-  }
-  expected_[place] = {&taker, tag, bytes};
+  const std::uint32_t place = expected_.add({&taker, tag, bytes});
   bytes_under_way_ += bytes;
   return static_cast<broker::RequestId>(id(place + 1));
 }
@@ -87,10 +79,9 @@ void EntityClient::deliver(broker::Answer& answer, Now now) {
 
 void EntityClient::answer(broker::RequestId request, broker::Answer& answer, Now now) {
   const std::uint32_t place = number_of(request) - 1;
-  check(place < expected_.size(), "an answer has a question");
-  const Expected one = std::exchange(expected_[place], {});
+  check(expected_.knows(place), "an answer has a question");
+  const Expected one = expected_.take(place);
   bytes_under_way_ -= one.bytes;
-  free_.push_back(place);
   if (const auto question = questions_.find(place); question != questions_.end()) {
     OnAnswer on_answer = std::move(question->second);
     questions_.erase(question);

@@ -9,8 +9,8 @@
 #include <deque>
 #include <functional>
 #include <unordered_map>
-#include <vector>
 
+#include "base/slot_table.hpp"
 #include "links/entity_port.hpp"
 #include "links/link_end.hpp"
 
@@ -84,8 +84,7 @@ class EntityClient {
 
   EntityPort& port_;
   const std::uint32_t connection_;
-  std::vector<Expected> expected_;   // a request's number is its place here plus one
-  std::vector<std::uint32_t> free_;  // places nobody uses
+  SlotTable<Expected> expected_;  // a request's number is its place here plus one
   std::uint64_t bytes_under_way_ = 0;
   std::unordered_map<std::uint32_t, OnAnswer> questions_;  // by place
   std::unordered_map<std::uint32_t, Receiver> receivers_;

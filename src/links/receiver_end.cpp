@@ -105,15 +105,17 @@ void ReceiverEnd::on_delivery(broker::Answer& answer, Now now) {
 }
 
 void ReceiverEnd::deliver(broker::Deliver& delivery, Payload stored) {
-  Result<Payload> message = Payload{};
-  if (!stored.empty()) {
-    broker::DeliveryForm form;
-    form.locked_until = delivery.locked_until;
-    if (mode_ == broker::ReceiveMode::peek_lock) form.lock = delivery.lock;
-    message = broker::delivered_message(stored, delivery.status, form);
-  }
+  broker::DeliveryForm form;
+  form.locked_until = delivery.locked_until;
+  if (mode_ == broker::ReceiveMode::peek_lock) form.lock = delivery.lock;
+  // Of bytes that could not be read back the store has told already.
+  auto message =
+      stored.empty() ? Result<Payload>{Payload{}} : broker::delivered_message(stored, delivery.status, form);
+  if (!message)
+    context_.observer.message_unreadable(entity_->name, delivery.status.sequence, message.error());
   if (!message || message->empty()) {
-    // Cannot be read back: the store has told. It was one of the link's deliveries at the entity.
+    // It was one of the link's deliveries at the entity: the client's credit is there for the next one. The
+    // lock stays, so that the message is tried again when it ends and at last becomes a dead letter.
     ++ahead_;
     return tell_credit();
   }
@@ -126,18 +128,7 @@ void ReceiverEnd::send(const broker::Deliver& delivery, Payload message) {
   amqp::Outgoing outgoing;
   outgoing.tag = tag;
   outgoing.settled = mode_ == broker::ReceiveMode::receive_and_delete;
-  if (!outgoing.settled) {
-    std::uint32_t place = 0;
-    if (free_unsettled_.empty()) {
-      place = static_cast<std::uint32_t>(unsettled_.size());
-      unsettled_.push_back({delivery.lock});
-    } else {
-      place = free_unsettled_.back();
-      free_unsettled_.pop_back();
-      unsettled_[place] = {delivery.lock};
-    }
-    outgoing.context = place + 1;
-  }
+  if (!outgoing.settled) outgoing.context = unsettled_.add({delivery.lock}) + 1;
   ++sent_;
   link_->send(outgoing, std::move(message));
 }
@@ -184,48 +175,40 @@ void ReceiverEnd::settle(const broker::LockToken& lock, broker::Outcome outcome,
 }
 
 void ReceiverEnd::on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition, Now now) {
-  if (disposition.context == 0 || disposition.context > unsettled_.size()) return;
+  if (disposition.context == 0 || !unsettled_.knows(disposition.context - 1)) return;
   if (disposition.state.descriptor == 0 && !disposition.settled) return;
   auto asked = read_outcome(disposition.state);
+  const auto place = static_cast<std::uint32_t>(disposition.context - 1);
   if (!asked) {
-    // The lock stays: the client may settle again, or let it run out.
-    if (!disposition.settled)
+    // The lock stays: the client may settle again, unless it said that it will not, or let it run out.
+    if (disposition.settled)
+      (void)unsettled_.take(place);
+    else
       link.disposition(disposition.id, amqp::State::rejected(context_.tracked(asked.error(), now)), false);
     return;
   }
   if (!*asked && !disposition.settled) return;
-  const auto place = static_cast<std::uint32_t>(disposition.context - 1);
   const broker::LockToken lock = unsettled_[place].lock;
   // Said twice before it was answered: the one answer there can be is that to the first.
   if (unsettled_[place].settling && !disposition.settled) return;
   broker::Outcome outcome = *asked ? std::move((*asked)->outcome) : broker::Outcome{broker::Release{}};
   if (disposition.settled) {
-    free_unsettled_.push_back(place);
+    (void)unsettled_.take(place);
     settle(lock, std::move(outcome), broker::RequestId::none);
     return flush();
   }
-  std::uint32_t tag = 0;
-  if (free_settling_.empty()) {
-    tag = static_cast<std::uint32_t>(settling_.size());
-    settling_.emplace_back();
-  } else {
-    tag = free_settling_.back();
-    free_settling_.pop_back();
-  }
-  settling_[tag] = {disposition.id, std::move((*asked)->echo)};
+  const std::uint32_t tag = settling_.add({disposition.id, std::move((*asked)->echo)});
   unsettled_[place].settling = true;
   settle(lock, std::move(outcome), context_.entities.expect(*this, std::uint64_t{place} << 32 | tag));
 }
 
 void ReceiverEnd::on_answer(std::uint64_t tag, broker::Answer& answer, Now now) {
-  const auto at = static_cast<std::uint32_t>(tag);
-  const Settling done = std::exchange(settling_[at], {});
-  free_settling_.push_back(at);
+  const Settling done = settling_.take(static_cast<std::uint32_t>(tag));
   const auto* refused = std::get_if<broker::Refused>(&answer.effect);
   // Unknown here means that the client has settled it meanwhile, which gave the place of its lock free.
   if (link_->disposition(done.delivery_id,
                          refused ? amqp::State::rejected(context_.tracked(refused->error, now)) : done.echo))
-    free_unsettled_.push_back(static_cast<std::uint32_t>(tag >> 32));
+    (void)unsettled_.take(static_cast<std::uint32_t>(tag >> 32));
   flush();
 }
 

@@ -7,8 +7,8 @@
 #pragma once
 
 #include <deque>
-#include <vector>
 
+#include "base/slot_table.hpp"
 #include "links/link_context.hpp"
 #include "links/link_end.hpp"
 
@@ -73,10 +73,8 @@ class ReceiverEnd final : public LinkEnd, private AnswerTaker, private DeliveryT
   std::optional<std::uint64_t> drained_at_;  // the entity's count when it had no more; to be answered
 
   std::deque<Waiting> waiting_;
-  std::vector<Unsettled> unsettled_;  // a delivery's context is its place + 1
-  std::vector<std::uint32_t> free_unsettled_;
-  std::vector<Settling> settling_;  // a request's tag is its place
-  std::vector<std::uint32_t> free_settling_;
+  SlotTable<Unsettled> unsettled_;  // a delivery's context is its place + 1
+  SlotTable<Settling> settling_;    // a request's tag is its place
 };
 
 }  // namespace omnibus::links
