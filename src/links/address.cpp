@@ -1,6 +1,7 @@
 #include "links/address.hpp"
 
 #include "base/text.hpp"
+#include "rules/exchange_address.hpp"
 
 namespace omnibus::links {
 namespace {
@@ -31,39 +32,76 @@ bool strip_suffix(std::string_view& path, std::string_view suffix) {
   return true;
 }
 
-Address entity_address(Address::Node node, std::string path) {
-  std::string_view entity = path;
-  broker::SubQueue sub_queue = broker::SubQueue::active;
-  // The longer one first: it ends like the other.
-  if (strip_suffix(entity, "$Transfer/$DeadLetterQueue"))
-    sub_queue = broker::SubQueue::transfer_dead_letter;
-  else if (strip_suffix(entity, "$DeadLetterQueue"))
-    sub_queue = broker::SubQueue::dead_letter;
-  std::string name{entity};
-  return {node, std::move(path), std::move(name), sub_queue};
+// By the names of Service Bus: the whole, else with its suffixes taken off. Without facts when there is none.
+Address resolve_path(std::string path, const FindEntity& find) {
+  if (equals_ignoring_case(path, cbs_name)) return {.node = Address::Node::cbs};
+  if (equals_ignoring_case(path, management_name)) return {.node = Address::Node::management};
+  Address address;
+  address.facts = find(path);
+  std::string_view rest = path;
+  if (!address.facts && strip_suffix(rest, management_name)) {
+    address.node = Address::Node::management;
+    address.facts = find(rest);
+  }
+  address.path = rest;
+  if (!address.facts) {
+    // The longer one first: it ends like the other.
+    if (strip_suffix(rest, "$Transfer/$DeadLetterQueue"))
+      address.sub_queue = broker::SubQueue::transfer_dead_letter;
+    else if (strip_suffix(rest, "$DeadLetterQueue"))
+      address.sub_queue = broker::SubQueue::dead_letter;
+    if (address.sub_queue != broker::SubQueue::active) address.facts = find(rest);
+    if (address.facts && !has_sub_queue(*address.facts, address.sub_queue)) address.facts.reset();
+  }
+  address.entity = rest;
+  return address;
+}
+
+std::string_view without_outer_slashes(std::string_view text) {
+  if (text.starts_with('/')) text.remove_prefix(1);
+  if (text.ends_with('/')) text.remove_suffix(1);
+  return text;
 }
 
 }  // namespace
 
-Result<Address> parse_address(std::string_view text) {
+Result<Address> resolve_address(std::string_view text, const FindEntity& find) {
   if (text.size() > address_bytes_max)
     return fail(Errc::invalid_field, "an address has at most {} bytes, this one {}", address_bytes_max,
                 text.size());
-  auto bare = strip_host(text);
+  const auto bare = strip_host(text);
   if (!bare) return fail(bare.error());
-  if (bare->starts_with('/')) bare->remove_prefix(1);
-  if (bare->ends_with('/')) bare->remove_suffix(1);
   // Names never hold a '%', so decoding once is right for those who encode and harmless for the others.
-  auto path = percent_decode(*bare);
+  auto path = percent_decode(without_outer_slashes(*bare));
   if (!path || !is_utf8(*path)) return fail(Errc::invalid_field, "the address is not valid text");
   if (path->empty()) return fail(Errc::invalid_field, "the address is empty");
+  Address address = resolve_path(*std::move(path), find);
+  if (address.facts || address.path.empty()) return address;
 
-  if (equals_ignoring_case(*path, cbs_name)) return Address{Address::Node::cbs, "", "", {}};
-  if (equals_ignoring_case(*path, management_name)) return Address{Address::Node::management, "", "", {}};
-  std::string_view managed = *path;
-  if (strip_suffix(managed, management_name))
-    return entity_address(Address::Node::management, std::string(managed));
-  return entity_address(Address::Node::entity, *std::move(path));
+  std::string asked;  // the last name that was looked for as an exchange's
+  auto exchange = rules::resolve_exchange_address(*bare, [&](std::string_view name) {
+    asked = name;
+    address.facts = find(name);
+    return address.facts && address.facts->exchange;
+  });
+  if (!exchange) {
+    if (exchange.error().code != Errc::not_found) return fail(exchange.error());
+    address.facts.reset();
+    // `/exchanges/orders/key` is about `orders`, also when there is none.
+    if (bare->starts_with("/exchanges/") && !asked.empty()) address.path = address.entity = asked;
+    return address;
+  }
+  if (const auto* alias = std::get_if<rules::AddressAlias>(&*exchange)) {
+    const std::string_view inner = without_outer_slashes(alias->address);
+    if (inner.empty()) return fail(Errc::invalid_field, "the address is empty");
+    return resolve_path(std::string(inner), find);
+  }
+  auto& target = std::get<rules::ExchangeTarget>(*exchange);
+  address.node = Address::Node::entity;
+  address.path = address.entity = std::move(target.exchange);
+  address.sub_queue = broker::SubQueue::active;
+  address.routing_key = std::move(target.key);
+  return address;
 }
 
 }  // namespace omnibus::links

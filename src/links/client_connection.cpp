@@ -160,7 +160,8 @@ Result<void> ClientConnection::attach_to_node(amqp::Link& link, const amqp::Atta
   auto text = node_address(attach);
   if (!text) return fail(text.error());
   shown_address = *std::move(text);
-  const auto address = parse_address(shown_address);
+  const auto address =
+      resolve_address(shown_address, [this](std::string_view name) { return entities_.find(name); });
   if (!address) return fail(address.error());
 
   if (address->node == Address::Node::cbs) {
@@ -176,11 +177,13 @@ Result<void> ClientConnection::attach_to_node(amqp::Link& link, const amqp::Atta
     claim.path = address->path;
     claim.right = link.role() == amqp::Role::receiver ? auth::Right::send : auth::Right::listen;
   }
+  // Before anything is said about the entity: who has no right learns no names.
   if (const auto allowed = authorize(claim); !allowed) return fail(allowed.error());
   if (!claim.path) {
     namespace_management_->attach(link, std::move(claim));
     return {};
   }
+  if (!address->facts) return fail(entity_not_found(address->path));
   if (address->node == Address::Node::management)
     return attach_to_management(link, *address, std::move(claim));
   return attach_to_entity(link, attach, *address, std::move(claim));
@@ -188,21 +191,24 @@ Result<void> ClientConnection::attach_to_node(amqp::Link& link, const amqp::Atta
 
 Result<void> ClientConnection::attach_to_entity(amqp::Link& link, const amqp::Attach& attach,
                                                 const Address& address, LinkEnd::Claim claim) {
-  auto entity = entities_.find(address.entity);
-  if (!entity) return fail(entity_not_found(address.path));
+  const EntityFacts& entity = *address.facts;
   if (link.role() == amqp::Role::receiver) {
-    if (address.sub_queue != broker::SubQueue::active)
+    if (address.sub_queue != broker::SubQueue::active || entity.kind == EntityKind::subscription)
       return fail(Errc::not_allowed, "'{}' cannot be sent to, only received from", address.path);
+    if (!broker::may_send(entity.status))
+      return fail(Errc::entity_disabled, "sending to '{}' is disabled", entity.name);
     if (const auto properties = amqp::decode_value(attach.properties);
         properties && properties->find("com.microsoft:transfer-destination-address"))
       return fail(Errc::not_implemented, "sending via another entity is not available");
-    auto end = std::make_unique<SenderEnd>(std::move(claim), context_, std::move(entity));
+    auto end = std::make_unique<SenderEnd>(std::move(claim), context_, address.facts, address.routing_key);
     SenderEnd& sender = *end;
     link.attachment = std::move(end);
     sender.accept(link);
     return {};
   }
-  auto end = std::make_unique<ReceiverEnd>(std::move(claim), context_, std::move(entity), address.sub_queue);
+  if (entity.kind == EntityKind::topic)
+    return fail(Errc::not_allowed, "'{}' cannot be received from, only its subscriptions can", address.path);
+  auto end = std::make_unique<ReceiverEnd>(std::move(claim), context_, address.facts, address.sub_queue);
   ReceiverEnd& receiver = *end;
   link.attachment = std::move(end);
   return receiver.start(link, attach, now_);
@@ -210,8 +216,6 @@ Result<void> ClientConnection::attach_to_entity(amqp::Link& link, const amqp::At
 
 Result<void> ClientConnection::attach_to_management(amqp::Link& link, const Address& address,
                                                     LinkEnd::Claim claim) {
-  const auto entity = entities_.find(address.entity);
-  if (!entity) return fail(entity_not_found(address.path));
   // Nodes go with their last link; what is left of them here is swept out now and then.
   if (management_.size() > 2 * links_.size() + 16)
     std::erase_if(management_, [](const auto& one) { return one.second.expired(); });
@@ -219,10 +223,11 @@ Result<void> ClientConnection::attach_to_management(amqp::Link& link, const Addr
   auto node = known.lock();
   if (!node) {
     const std::uint64_t request_bytes_max =
-        std::max<std::uint64_t>(entity->message_bytes_max, 3u << 20) + (1u << 20);
+        std::max<std::uint64_t>(address.facts->message_bytes_max, 3u << 20) + (1u << 20);
     node = RequestNode::make(
-        [this, address, claim](const Request& request, Responder responder) {
-          serve_entity(request, std::move(responder), address, claim);
+        [this, path = address.path, name = address.entity, sub_queue = address.sub_queue, claim](
+            const Request& request, Responder responder) {
+          serve_entity(request, std::move(responder), {path, name, sub_queue}, claim);
         },
         request_bytes_max);
     known = node;
@@ -231,14 +236,15 @@ Result<void> ClientConnection::attach_to_management(amqp::Link& link, const Addr
   return {};
 }
 
-void ClientConnection::serve_entity(const Request& request, Responder responder, const Address& address,
+void ClientConnection::serve_entity(const Request& request, Responder responder, const ManagedNode& node,
                                     const LinkEnd::Claim& claim) {
   touch_associated_link(request);
   // Looked up each time: the entity may have been deleted or changed since the link came.
-  auto entity = entities_.find(address.entity);
-  if (!entity) return responder.answer(failed(entity_not_found(address.path)));
+  auto entity = entities_.find(node.entity);
+  if (!entity || !has_sub_queue(*entity, node.sub_queue))
+    return responder.answer(failed(entity_not_found(node.path)));
   serve_management(
-      request, std::move(responder), {std::move(entity), address.sub_queue},
+      request, std::move(responder), {std::move(entity), node.sub_queue},
       [&](auth::Right right) { return authorize({claim.path, right}); }, context_);
 }
 

@@ -97,7 +97,13 @@ class ClientConnection final : private amqp::Handler {
   Result<void> attach_to_entity(amqp::Link& link, const amqp::Attach& attach, const Address& address,
                                 LinkEnd::Claim claim);
   Result<void> attach_to_management(amqp::Link& link, const Address& address, LinkEnd::Claim claim);
-  void serve_entity(const Request& request, Responder responder, const Address& address,
+  // A $management node: not what its entity was when the link came, only its name.
+  struct ManagedNode {
+    std::string path;
+    std::string entity;
+    broker::SubQueue sub_queue;
+  };
+  void serve_entity(const Request& request, Responder responder, const ManagedNode& node,
                     const LinkEnd::Claim& claim);
   // A management call counts as activity of the link it names [contract 6.2].
   void touch_associated_link(const Request& request);

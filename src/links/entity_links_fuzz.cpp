@@ -1,5 +1,5 @@
-// What a client can say to an entity: addresses, outcomes, session filters, transfers and requests to
-// $management. Whatever comes, the broker answers and the queue stays whole.
+// What a client can say to queues, topics, subscriptions and exchanges: addresses, outcomes, session filters,
+// transfers and requests to $management. Whatever comes, the broker answers and the entities stay whole.
 #include "links/links_rig.hpp"
 #include "links/outcome.hpp"
 #include "links/session_filter.hpp"
@@ -9,15 +9,28 @@ namespace {
 
 class FuzzRig : public LinksRig {
  public:
-  FuzzRig() : LinksRig(options()) {
+  // Links to one of the entities, by number.
+  explicit FuzzRig(std::size_t which = 0) : LinksRig(options()) {
+    static constexpr std::string_view nodes[] = {"orders", "news/Subscriptions/all", "news",
+                                                 "rates/Subscriptions/all",
+                                                 "news/Subscriptions/all/$DeadLetterQueue"};
+    static constexpr std::string_view targets[] = {"orders", "news", "rates/eu.paid", "rates"};
     heard.accepts_all = false;
     queues.add({.name = "orders"}, wall());
-    sender = &attach("sender", amqp::Role::sender, "orders");
-    request = &attach("request", amqp::Role::sender, "orders/$management");
-    response = &attach("response", amqp::Role::receiver, "orders/$management", "reply");
+    queues.add_topic({.name = "news"}, wall());
+    queues.subscribe("news", "all", wall());
+    queues.add_topic({.name = "rates", .exchange = rules::ExchangeType::topic}, wall());
+    queues.subscribe("rates", "all", wall(), rules::Binding{.routing_key = "#"});
+    const std::string node = std::string(nodes[which % std::size(nodes)]) + "/$management";
+    sender = &attach("sender", amqp::Role::sender, targets[which % std::size(targets)]);
+    request = &attach("request", amqp::Role::sender, node);
+    response = &attach("response", amqp::Role::receiver, node, "reply");
     response->grant(100);
-    receiver = &attach("receiver", amqp::Role::receiver, "orders", {.snd = amqp::SenderSettle::unsettled});
-    receiver->grant(100);
+    for (const std::string_view source : {"orders", "news/Subscriptions/all", "rates/Subscriptions/all"}) {
+      auto& receiver =
+          attach(std::string(source), amqp::Role::receiver, source, {.snd = amqp::SenderSettle::unsettled});
+      receiver.grant(100);
+    }
     pump();
   }
   void send(amqp::Link& link, Bytes message, std::uint32_t format) {
@@ -31,7 +44,6 @@ class FuzzRig : public LinksRig {
   amqp::Link* sender = nullptr;
   amqp::Link* request = nullptr;
   amqp::Link* response = nullptr;
-  amqp::Link* receiver = nullptr;
 
  private:
   static RigOptions options() {
@@ -45,9 +57,10 @@ class FuzzRig : public LinksRig {
 // One operation with a body of the fuzzer's making, so that it need not find the envelope by itself.
 void ask(FuzzRig& rig, std::uint8_t which, Bytes body) {
   static constexpr std::string_view operations[] = {
-      "renew-lock",         "peek-message",         "schedule-message",     "cancel-scheduled-message",
-      "update-disposition", "set-session-state",    "get-session-state",    "receive-by-sequence-number",
-      "renew-session-lock", "get-message-sessions", "batch-delete-messages"};
+      "renew-lock",         "peek-message",         "schedule-message",      "cancel-scheduled-message",
+      "update-disposition", "set-session-state",    "get-session-state",     "receive-by-sequence-number",
+      "renew-session-lock", "get-message-sessions", "batch-delete-messages", "add-rule",
+      "remove-rule",        "enumerate-rules"};
   amqp::Properties properties;
   const auto id = amqp::encode(amqp::Value{"1"});
   const auto reply_to = amqp::encode(amqp::Value{"reply"});
@@ -73,6 +86,31 @@ void ask(FuzzRig& rig, std::uint8_t which, Bytes body) {
     check(rig.heard.links[rig.response].messages.size() == before + 1, "every request is answered once");
 }
 
+// Every other name is an entity; kinds and exchanges come from its first byte.
+void check_address(std::string_view text) {
+  const auto find = [](std::string_view name) -> std::shared_ptr<const EntityFacts> {
+    if (name.empty() || name.size() % 2 != 0) return nullptr;
+    auto facts = std::make_shared<EntityFacts>();
+    facts->name = name;
+    facts->kind = static_cast<EntityKind>(static_cast<unsigned char>(name.front()) % 3);
+    if (facts->kind == EntityKind::topic) facts->exchange = rules::ExchangeType::direct;
+    return facts;
+  };
+  const auto address = resolve_address(text, find);
+  if (!address) {
+    check(address.error().code == Errc::invalid_field, "an address fails in one way");
+    return;
+  }
+  check(address->path.starts_with(address->entity), "the path begins with the entity");
+  if (!address->facts) return;
+  check(address->facts->name == address->entity, "what was found is what was asked for");
+  check(has_sub_queue(*address->facts, address->sub_queue), "only what holds messages has dead letters");
+  if (!address->routing_key) return;
+  check(address->facts->exchange.has_value() && address->node == Address::Node::entity,
+        "keys are for sending to exchanges");
+  check(address->routing_key->size() <= rules::routing_key_bytes_max && is_utf8(*address->routing_key));
+}
+
 }  // namespace
 }  // namespace omnibus::links
 
@@ -83,8 +121,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Bytes rest{data + 2, size - 2};
   switch (data[0] % 6) {
     case 0:
-      if (const auto address = parse_address(as_text(rest)))
-        check(address->path.size() >= address->entity.size());
+      check_address(as_text(rest));
       break;
     case 1:
       (void)read_outcome(amqp::view_state({rest}));
@@ -104,19 +141,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     }
     case 3: {
-      FuzzRig rig;
+      FuzzRig rig{data[0] / 6u};
       ask(rig, data[1], rest);
       break;
     }
     case 4: {
-      FuzzRig rig;
+      FuzzRig rig{data[0] / 6u};
       rig.send(*rig.sender, rest, data[1] % 2 ? amqp::batch_message_format : 0);
       const auto& outcomes = rig.heard.links[rig.sender].outcomes;
       check(outcomes.size() == 1 && outcomes[0].settled, "every transfer has one outcome");
       break;
     }
     default: {
-      FuzzRig rig;
+      FuzzRig rig{data[0] / 6u};
       rig.send(*rig.request, rest, 0);
       break;
     }

@@ -33,6 +33,7 @@ struct EntityFacts {
   std::optional<rules::ExchangeType> exchange{};  // of a topic that is an exchange
   std::uint64_t message_bytes_max = 1024 * 1024;
   bool requires_session = false;
+  broker::EntityStatus status = broker::EntityStatus::active;
 };
 
 class EntityPort {

@@ -112,6 +112,9 @@ class RigObserver final : public ConnectionObserver {
     lines.push_back(fmt::format("token {} {}", path, holder));
   }
   void token_refused(const Error& why) override { lines.push_back("refused " + why.detail); }
+  void message_unreadable(std::string_view entity, std::int64_t sequence, const Error&) override {
+    lines.push_back(fmt::format("unreadable {} {}", entity, sequence));
+  }
 };
 
 struct RigOptions {

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "broker/delivered_message.hpp"
 #include "links/management_body.hpp"
+#include "rules/rule_forms.hpp"
 
 namespace omnibus::links {
 namespace {
@@ -25,6 +26,7 @@ using ToResponse = std::move_only_function<Response(Answer&)>;
 struct Asked {
   broker::Command command;
   ToResponse to_response;
+  std::string missing{};  // what an answer `not_found` is about, when not the entity
 };
 using Ask = Result<Asked> (*)(Call&);
 
@@ -266,23 +268,100 @@ Result<Asked> batch_delete_messages(Call& call) {
                }};
 }
 
+Result<Asked> add_rule(Call& call) {
+  auto rule = rules::rule_from_request(call.body.value(), call.now.wall);
+  if (!rule) return fail(rule.error());
+  return Asked{broker::AddRule{{}, *std::move(rule)}, done};
+}
+
+Result<Asked> remove_rule(Call& call) {
+  auto name = rules::rule_name_from_request(call.body.value());
+  if (!name) return fail(name.error());
+  std::string path = fmt::format("{}/Rules/{}", call.entity.facts->name, *name);
+  return Asked{broker::RemoveRule{{}, *std::move(name)}, done, std::move(path)};
+}
+
+Result<Asked> enumerate_rules(Call& call) {
+  const auto page = rules::rule_page_from_request(call.body.value());
+  if (!page) return fail(page.error());
+  constexpr std::size_t count_max = std::numeric_limits<std::uint32_t>::max();
+  broker::ListRules list;
+  list.skip = static_cast<std::uint32_t>(std::min(page->skip, count_max));
+  list.top = static_cast<std::uint32_t>(std::min(page->top, count_max));
+  return Asked{list, [](Answer& answer) {
+                 std::vector<const rules::Rule*> listed;
+                 for (const rules::Rule& rule : as<broker::RuleList>(answer).rules) listed.push_back(&rule);
+                 if (listed.empty()) return nothing(Errc::not_found);
+                 Response response = succeeded();
+                 response.body = rules::enumerate_answer(listed);
+                 return response;
+               }};
+}
+
+// What a management node can be of [contract 6.3]. Session operations on an entity without sessions are the
+// entity's to refuse, and rules on a subscription of an exchange the exchange's.
+enum NodeKind : std::uint8_t {
+  queue = 1,
+  topic = 2,
+  subscription = 4,
+  dead_letter = 8,
+  transfer_dead_letter = 16,
+};
+constexpr std::uint8_t receivable = queue | subscription;
+constexpr std::uint8_t any_messages = receivable | dead_letter | transfer_dead_letter;
+
+NodeKind kind_of(const ManagedEntity& entity) {
+  if (entity.sub_queue == broker::SubQueue::dead_letter) return dead_letter;
+  if (entity.sub_queue == broker::SubQueue::transfer_dead_letter) return transfer_dead_letter;
+  switch (entity.facts->kind) {
+    case EntityKind::queue:
+      return queue;
+    case EntityKind::topic:
+      return topic;
+    case EntityKind::subscription:
+      return subscription;
+  }
+  return queue;
+}
+std::string_view name_of(NodeKind kind) {
+  switch (kind) {
+    case queue:
+      return "a queue";
+    case topic:
+      return "a topic";
+    case subscription:
+      return "a subscription";
+    case dead_letter:
+      return "a dead-letter queue";
+    case transfer_dead_letter:
+      return "a transfer dead-letter queue";
+  }
+  return "?";
+}
+
 struct Operation {
   std::string_view name;
   auth::Right right;
+  std::uint8_t kinds;  // of NodeKind
   Ask ask;
 };
 constexpr Operation operations[] = {
-    {"com.microsoft:renew-lock", auth::Right::listen, renew_lock},
-    {"com.microsoft:peek-message", auth::Right::listen, peek_message},
-    {"com.microsoft:schedule-message", auth::Right::send, schedule_message},
-    {"com.microsoft:cancel-scheduled-message", auth::Right::send, cancel_scheduled_message},
-    {"com.microsoft:receive-by-sequence-number", auth::Right::listen, receive_by_sequence_number},
-    {"com.microsoft:update-disposition", auth::Right::listen, update_disposition},
-    {"com.microsoft:renew-session-lock", auth::Right::listen, renew_session_lock},
-    {"com.microsoft:set-session-state", auth::Right::listen, set_session_state},
-    {"com.microsoft:get-session-state", auth::Right::listen, get_session_state},
-    {"com.microsoft:get-message-sessions", auth::Right::listen, get_message_sessions},
-    {"com.microsoft:batch-delete-messages", auth::Right::listen, batch_delete_messages},
+    {"com.microsoft:renew-lock", auth::Right::listen, any_messages, renew_lock},
+    {"com.microsoft:peek-message", auth::Right::listen, any_messages, peek_message},
+    {"com.microsoft:schedule-message", auth::Right::send, queue | topic, schedule_message},
+    {"com.microsoft:cancel-scheduled-message", auth::Right::send, queue | topic, cancel_scheduled_message},
+    {"com.microsoft:receive-by-sequence-number", auth::Right::listen, any_messages,
+     receive_by_sequence_number},
+    {"com.microsoft:update-disposition", auth::Right::listen, any_messages, update_disposition},
+    {"com.microsoft:renew-session-lock", auth::Right::listen, receivable, renew_session_lock},
+    {"com.microsoft:set-session-state", auth::Right::listen, receivable, set_session_state},
+    {"com.microsoft:get-session-state", auth::Right::listen, receivable, get_session_state},
+    {"com.microsoft:get-message-sessions", auth::Right::listen, receivable, get_message_sessions},
+    {"com.microsoft:batch-delete-messages", auth::Right::listen, receivable | dead_letter,
+     batch_delete_messages},
+    {"com.microsoft:add-rule", auth::Right::listen, subscription, add_rule},
+    {"com.microsoft:remove-rule", auth::Right::listen, subscription, remove_rule},
+    {"com.microsoft:enumerate-rules", auth::Right::listen, subscription, enumerate_rules},
 };
 
 std::string text_property(const Request& request, std::string_view key) {
@@ -322,16 +401,23 @@ void serve_management(const Request& request, Responder responder, const Managed
     if (one.name == name) operation = &one;
   if (!operation) return answer(unknown_operation(request));
   if (const auto allowed = authorize(operation->right); !allowed) return answer(failed(allowed.error()));
+  if (const NodeKind kind = kind_of(entity); (operation->kinds & kind) == 0)
+    return answer(failed({Errc::not_allowed, fmt::format("'{}' is not for '{}', which is {}", name,
+                                                         entity.facts->name, name_of(kind))}));
   const auto body = ManagementBody::read(request.message);
   if (!body) return answer(failed(body.error()));
   Call call{*body, entity, context, request.now};
   auto asked = operation->ask(call);
   if (!asked) return answer(failed(asked.error()));
-  set_request(asked->command, context.entities.expect([answer, to_response = std::move(asked->to_response)](
-                                                          Answer& from_entity, Now) mutable {
+  if (asked->missing.empty()) asked->missing = entity.facts->name;
+  auto on_answer = [answer, to_response = std::move(asked->to_response), missing = std::move(asked->missing)](
+                       Answer& from_entity, Now) mutable {
     const auto* refused = std::get_if<broker::Refused>(&from_entity.effect);
-    answer(refused ? failed(refused->error) : to_response(from_entity));
-  }));
+    if (!refused) return answer(to_response(from_entity));
+    // Clients know a missing entity by the text alone.
+    answer(failed(refused->error.code == Errc::not_found ? entity_not_found(missing) : refused->error));
+  };
+  set_request(asked->command, context.entities.expect(std::move(on_answer)));
   context.entities.send(entity.facts->route, std::move(asked->command));
 }
 

@@ -1,5 +1,5 @@
 // The operations of an entity's $management node, each as one command to the entity
-// [service-bus contract 6.3 to 6.11].
+// [service-bus contract 6.3 to 6.13].
 #pragma once
 
 #include <functional>

@@ -20,6 +20,9 @@ class ManagementBody {
   // Fails with `argument_error` when the body is no map.
   [[nodiscard]] static Result<ManagementBody> read(const amqp::MessageView& message);
 
+  // The map itself, for those who read it whole.
+  [[nodiscard]] const amqp::Value& value() const { return body_; }
+
   // All fail with `argument_error`, naming the key. Absent and null are the same.
   [[nodiscard]] Result<std::vector<broker::LockToken>> lock_tokens(std::string_view key) const;
   [[nodiscard]] Result<std::vector<broker::SequenceNumber>> sequence_numbers(std::string_view key) const;

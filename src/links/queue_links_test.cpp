@@ -14,6 +14,7 @@ using amqp::ReceiverSettle;
 using amqp::Role;
 using amqp::SenderSettle;
 using amqp::Value;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 namespace descriptor = amqp::descriptor;
@@ -350,6 +351,25 @@ TEST(QueueLinks, AMessageThatCannotBeReadBackCostsNoCredit) {
   rig.send(message("fine"));
   auto& link = rig.receiver(1);
   EXPECT_THAT(rig.bodies(link), ElementsAre("fine"));
+}
+
+// Bytes that are there and make no sense: nobody else has told, so the link does.
+TEST(QueueLinks, AMessageThatMakesNoSenseIsToldAndCostsNoCredit) {
+  QueueRig rig;
+  rig.send(message("damaged"));
+  rig.queues.wrong[rig.queues.records()] = "\x01 no message";
+  rig.send(message("fine"));
+  auto& link = rig.receiver(1);
+  EXPECT_THAT(rig.bodies(link), ElementsAre("fine"));
+  EXPECT_THAT(rig.log.lines, Contains("unreadable orders 1"));
+  auto& other = rig.receiver(1, "orders", SenderSettle::settled);
+  rig.advance(61s);
+  EXPECT_THAT(rig.bodies(other), ElementsAre("fine")) << "both came back, and only one can be read";
+}
+
+TEST(QueueLinks, ASenderToADisabledQueueIsRefused) {
+  QueueRig rig{{.status = broker::EntityStatus::send_disabled}};
+  EXPECT_EQ(rig.of(rig.sender()).detached->name, "com.microsoft:entity-disabled");
 }
 
 TEST(QueueLinks, WhatTheClientHasStaysLockedWhenItsLinkGoes) {

@@ -1,4 +1,4 @@
-// Queues behind an EntityPort, for tests: the real machine over records in memory.
+// Queues and topics behind an EntityPort, for tests: the real machines over records in memory.
 //
 // Commands wait until run() applies them, and what they wrote is durable at once unless the test holds it
 // back. Answers go to whoever `deliver` is. The test owns the clock.
@@ -13,6 +13,7 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "broker/queue.hpp"
+#include "broker/topic.hpp"
 #include "links/entity_port.hpp"
 
 namespace omnibus::links {
@@ -20,17 +21,44 @@ namespace omnibus::links {
 class QueuePort final : public EntityPort {
  public:
   void add(broker::QueueSettings settings, Instant now) {
-    auto facts = std::make_shared<EntityFacts>();
-    facts->name = settings.name;
-    facts->route = {0, static_cast<std::uint32_t>(queues_.size())};
-    facts->message_bytes_max = settings.message_bytes_max;
-    facts->requires_session = settings.requires_session;
-    queues_.push_back(std::make_unique<broker::Queue>(std::move(settings), random_, now));
-    entities_[ascii_lower(facts->name)] = std::move(facts);
+    EntityFacts facts;
+    facts.name = settings.name;
+    facts.message_bytes_max = settings.message_bytes_max;
+    facts.requires_session = settings.requires_session;
+    facts.status = settings.status;
+    add(std::move(facts), {.queue = std::make_unique<broker::Queue>(std::move(settings), random_, now)});
+  }
+  void add_topic(broker::TopicSettings settings, Instant now) {
+    EntityFacts facts;
+    facts.name = settings.name;
+    facts.kind = EntityKind::topic;
+    facts.exchange = settings.exchange;
+    facts.message_bytes_max = settings.message_bytes_max;
+    facts.status = settings.status;
+    add(std::move(facts), {.topic = std::make_unique<broker::Topic>(std::move(settings), random_, now)});
+  }
+  // With rules, or the binding to an exchange; neither: every message, or the empty binding.
+  void subscribe(std::string_view topic, std::string_view name, Instant now,
+                 std::optional<rules::Binding> binding = std::nullopt, broker::QueueSettings settings = {}) {
+    const EntityFacts& of = *entities_.at(ascii_lower(topic));
+    settings.name = fmt::format("{}/Subscriptions/{}", of.name, name);
+    EntityFacts facts;
+    facts.name = settings.name;
+    facts.kind = EntityKind::subscription;
+    facts.message_bytes_max = of.message_bytes_max;
+    facts.requires_session = settings.requires_session;
+    const auto id = static_cast<broker::SubscriptionId>(partitions_.size());
+    const std::uint32_t parent = of.route.partition;
+    broker::Topic& machine = *partitions_.at(parent).topic;
+    check(machine.prepare(now, id, {}, std::move(binding)).has_value(), "a subscription of a test is good");
+    add(std::move(facts),
+        {.queue = std::make_unique<broker::Queue>(std::move(settings), random_, now), .parent = parent});
+    broker::Effects effects{sink_};
+    machine.start(now, id, *partitions_.back().queue, effects);
   }
   void remove(std::string_view name) { entities_.erase(ascii_lower(name)); }
   broker::Queue& queue(std::string_view name) {
-    return *queues_.at(entities_.at(ascii_lower(name))->route.partition);
+    return *partitions_.at(entities_.at(ascii_lower(name))->route.partition).queue;
   }
 
   std::shared_ptr<const EntityFacts> find(std::string_view name) override {
@@ -50,24 +78,26 @@ class QueuePort final : public EntityPort {
     std::deque<std::pair<std::uint32_t, broker::Command>> commands;
     commands.swap(commands_);
     for (auto& [partition, command] : commands) moved |= apply(partition, now, command, deliver);
-    for (std::uint32_t i = 0; i < queues_.size(); ++i)
-      if (queues_[i]->next_deadline() <= now) moved |= apply(i, now, broker::Wake{}, deliver);
+    for (std::uint32_t i = 0; i < partitions_.size(); ++i)
+      if (partitions_[i].next_deadline() <= now) moved |= apply(i, now, broker::Wake{}, deliver);
     while (durable && synced_ < sink_.records.size()) {
       synced_ = sink_.records.size();
-      for (std::uint32_t i = 0; i < queues_.size(); ++i)
+      for (std::uint32_t i = 0; i < partitions_.size(); ++i)
         moved |= apply(i, now, broker::Persisted{{synced_}}, deliver);
     }
     return moved || !commands.empty();
   }
   [[nodiscard]] Instant next_deadline() const {
     Instant next = broker::never;
-    for (const auto& queue : queues_) next = std::min(next, queue->next_deadline());
+    for (const auto& one : partitions_) next = std::min(next, one.next_deadline());
     return next;
   }
 
   std::size_t capacity = 10'000;
   bool durable = true;
-  std::map<std::uint64_t, bool> unreadable;  // records whose bytes cannot be read back
+  bool unroutes = false;                       // what is accepted is said to match no subscription
+  std::map<std::uint64_t, bool> unreadable;    // records whose bytes cannot be read back
+  std::map<std::uint64_t, std::string> wrong;  // records that give these bytes back for a message
   [[nodiscard]] std::size_t records() const { return sink_.records.size(); }
 
  private:
@@ -82,16 +112,60 @@ class QueuePort final : public EntityPort {
     std::vector<std::string> records;
   };
 
+  // A queue; a topic; or a subscription, which is a queue with a topic for its parent.
+  struct Partition {
+    std::unique_ptr<broker::Queue> queue{};
+    std::unique_ptr<broker::Topic> topic{};
+    std::optional<std::uint32_t> parent{};
+
+    [[nodiscard]] Instant next_deadline() const {
+      return topic ? topic->next_deadline() : queue->next_deadline();
+    }
+  };
+  void add(EntityFacts facts, Partition partition) {
+    facts.route = {0, static_cast<std::uint32_t>(partitions_.size())};
+    partitions_.push_back(std::move(partition));
+    std::string key = ascii_lower(facts.name);
+    entities_[std::move(key)] = std::make_shared<EntityFacts>(std::move(facts));
+  }
+
   Payload bytes_of(const broker::StoredMessage& stored) const {
     if (unreadable.contains(stored.record.value)) return {};
+    if (const auto other = wrong.find(stored.record.value); other != wrong.end())
+      return Payload::copy_of(other->second);
     return Payload::copy_of(
         std::string_view{sink_.records.at(stored.record.value - 1)}.substr(stored.offset, stored.size));
   }
   template <class Deliver>
   bool apply(std::uint32_t partition, Instant now, const broker::Command& command, const Deliver& deliver) {
     broker::Effects effects{sink_};
-    queues_.at(partition)->apply(now, command, effects);
+    Partition& whose = partitions_.at(partition);
+    const bool about_rules = std::holds_alternative<broker::AddRule>(command) ||
+                             std::holds_alternative<broker::RemoveRule>(command) ||
+                             std::holds_alternative<broker::ListRules>(command) ||
+                             std::holds_alternative<broker::SetBinding>(command);
+    if (whose.topic)
+      whose.topic->apply(now, command, effects);
+    else if (whose.parent && about_rules)
+      partitions_.at(*whose.parent)
+          .topic->apply_for(now, static_cast<broker::SubscriptionId>(partition), command, effects);
+    else
+      whose.queue->apply(now, command, effects);
+    carry(partition, now, effects, deliver);
+    return !effects.list.empty();
+  }
+  template <class Deliver>
+  void carry(std::uint32_t partition, Instant now, broker::Effects& effects, const Deliver& deliver) {
     for (auto& effect : effects.list) {
+      if (const auto* due = std::get_if<broker::Distribute>(&effect)) {
+        broker::Effects more{sink_};
+        partitions_.at(partition).topic->distribute(
+            now, due->status.sequence, broker::read_message(bytes_of(due->status.stored), random_), more);
+        carry(partition, now, more, deliver);
+        continue;
+      }
+      if (const auto* accepted = std::get_if<broker::Accepted>(&effect); accepted && unroutes)
+        effect = broker::Unrouted{accepted->request};
       broker::Answer answer{std::move(effect)};
       if (const auto* delivery = std::get_if<broker::Deliver>(&answer.effect))
         answer.message = bytes_of(delivery->status.stored);
@@ -99,13 +173,12 @@ class QueuePort final : public EntityPort {
         for (const auto& one : messages->messages) answer.messages.push_back(bytes_of(one.status.stored));
       deliver(answer);
     }
-    return !effects.list.empty();
   }
 
   Random random_{7};
   Sink sink_;
   std::size_t synced_ = 0;
-  std::vector<std::unique_ptr<broker::Queue>> queues_;
+  std::vector<Partition> partitions_;
   std::map<std::string, std::shared_ptr<const EntityFacts>> entities_;
   std::deque<std::pair<std::uint32_t, broker::Command>> commands_;
 };

@@ -13,8 +13,12 @@ constexpr std::uint64_t settled_bit = std::uint64_t{1} << 32;
 
 }  // namespace
 
-SenderEnd::SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const EntityFacts> entity)
-    : LinkEnd(std::move(claim)), context_(context), entity_(std::move(entity)) {}
+SenderEnd::SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const EntityFacts> entity,
+                     std::optional<std::string> routing_key)
+    : LinkEnd(std::move(claim)),
+      context_(context),
+      entity_(std::move(entity)),
+      routing_key_(std::move(routing_key)) {}
 
 void SenderEnd::accept(amqp::Link& link) {
   link_ = &link;
@@ -40,6 +44,8 @@ void SenderEnd::on_transfer(amqp::Link&, amqp::Delivery& delivery, Now now) {
                   now);
   auto messages = broker::read_transfer(delivery.message_format, delivery.payload, context_.random);
   if (!messages) return refuse(delivery.id, delivery.settled, messages.error(), now);
+  if (routing_key_)
+    for (auto& message : *messages) message.facts.routing_key = routing_key_;
   ++unanswered_;
   broker::Enqueue enqueue;
   enqueue.request = context_.entities.expect(*this, delivery.id | (delivery.settled ? settled_bit : 0),
@@ -54,7 +60,8 @@ void SenderEnd::on_answer(std::uint64_t tag, broker::Answer& answer, Now now) {
   const bool settled = (tag & settled_bit) != 0;
   if (const auto* refused = std::get_if<broker::Refused>(&answer.effect))
     return refuse(delivery_id, settled, refused->error, now);
-  if (!settled) link_->disposition(delivery_id, amqp::State::accepted());
+  const bool unrouted = std::holds_alternative<broker::Unrouted>(answer.effect);
+  if (!settled) link_->disposition(delivery_id, unrouted ? amqp::State::released() : amqp::State::accepted());
   refill();
 }
 

@@ -16,7 +16,9 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
   // The largest batch a client is told of where single messages may be larger still.
   static constexpr std::uint64_t batch_bytes_max = 1024 * 1024;
 
-  SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const EntityFacts> entity);
+  // `routing_key` is of the address, for every message; nothing: the entity takes what the message says.
+  SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const EntityFacts> entity,
+            std::optional<std::string> routing_key = std::nullopt);
 
   // Answers the attach and grants the first credit.
   void accept(amqp::Link& link);
@@ -31,6 +33,7 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
 
   LinkContext& context_;
   const std::shared_ptr<const EntityFacts> entity_;
+  const std::optional<std::string> routing_key_;
   amqp::Link* link_ = nullptr;
   std::uint32_t unanswered_ = 0;
 };
