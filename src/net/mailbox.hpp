@@ -2,12 +2,14 @@
 //
 // This is the one place where shards synchronise. try_push() says false when `capacity` messages wait;
 // the message is then untouched and the caller keeps the pressure on its own side (no new credit, no
-// reading) until on_space() calls back. The consumer gets everything that waits as one batch per turn of
-// its loop; one wake-up is posted per batch, not per message. Messages of one producer keep their order.
-// Made and destroyed on the owner's thread (or while it does not run); messages that still wait when the
-// mailbox dies are dropped. Producers must not outlive it.
+// reading) until on_space() calls back. The consumer gets what waits in batches of at most `batch_max`, one
+// per turn of its loop, so that a flood from one side leaves turns for sockets and finished syncs; one
+// wake-up is posted per batch, not per message. Messages of one producer keep their order. Made and destroyed
+// on the owner's thread (or while it does not run); messages that still wait when the mailbox dies are
+// dropped. Producers must not outlive it.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -22,6 +24,7 @@ namespace omnibus::net {
 template <class T>
 class Mailbox {
  public:
+  static constexpr std::size_t batch_max = 128;
   // The batch may be moved from; it is gone when the call returns.
   using Consumer = std::move_only_function<void(std::span<T> batch)>;
 
@@ -67,26 +70,40 @@ class Mailbox {
   }
 
  private:
-  struct State {
+  struct State : std::enable_shared_from_this<State> {
     State(Reactor& o, std::size_t c, Consumer f) : owner(o), capacity(c), consumer(std::move(f)) {}
 
     void drain() {
+      if (taken == batch.size()) take();
+      const std::size_t from = taken;
+      taken = std::min(from + batch_max, batch.size());
+      consumer(std::span<T>(batch).subspan(from, taken - from));
+      if (taken == batch.size()) {
+        batch.clear();
+        taken = 0;
+        const std::lock_guard lock(mutex);
+        woken = !waiting.empty();
+        if (!woken) return;
+      }
+      owner.post([weak = this->weak_from_this()] {
+        if (const auto alive = weak.lock()) alive->drain();
+      });
+    }
+    void take() {
       std::vector<std::pair<Reactor*, Task>> resumed;
       {
         const std::lock_guard lock(mutex);
         batch.swap(waiting);
-        woken = false;
         resumed.swap(refused);
       }
       for (auto& [reactor, task] : resumed) reactor->post(std::move(task));
-      consumer(std::span<T>(batch));
-      batch.clear();
     }
 
     Reactor& owner;
     const std::size_t capacity;
     Consumer consumer;
-    std::vector<T> batch;  // the owner's thread only
+    std::vector<T> batch;   // the owner's thread only
+    std::size_t taken = 0;  // of the batch
     std::mutex mutex;
     std::vector<T> waiting;
     bool woken = false;

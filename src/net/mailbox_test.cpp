@@ -33,6 +33,28 @@ TEST(Mailbox, GivesWhatWaitsAsOneBatch) {
   EXPECT_EQ(mailbox.waiting(), 0u);
 }
 
+// Whatever waits comes in order, a bounded batch per turn, so that other work of the loop gets its turn.
+TEST(Mailbox, AFloodIsTakenInBoundedBatchesWithTurnsForOthers) {
+  Reactor owner;
+  constexpr std::size_t most = Mailbox<int>::batch_max;
+  std::vector<int> all;
+  std::size_t largest = 0;
+  std::vector<std::size_t> seen_by_other;
+  Mailbox<int> mailbox(owner, 3 * most, [&](std::span<int> batch) {
+    largest = std::max(largest, batch.size());
+    all.insert(all.end(), batch.begin(), batch.end());
+    owner.post([&] { seen_by_other.push_back(all.size()); });
+    if (all.size() == 2 * most + 5) owner.stop();
+  });
+  for (int i = 0; i < static_cast<int>(2 * most + 5); ++i) EXPECT_TRUE(mailbox.try_push(int{i}));
+  owner.run();
+  EXPECT_EQ(largest, most);
+  ASSERT_EQ(all.size(), 2 * most + 5);
+  EXPECT_TRUE(std::ranges::is_sorted(all));
+  ASSERT_GE(seen_by_other.size(), 1u);
+  EXPECT_EQ(seen_by_other.front(), most) << "in between, not behind all of it";
+}
+
 // The consumer answers through the same mailbox; that is the next turn's batch.
 TEST(Mailbox, MessagesPushedWhileDrainingComeInTheNextBatch) {
   Reactor owner;

@@ -43,7 +43,7 @@ struct Reactor::Impl {
   // that refer to what stands above it.
   std::multimap<Tick, Timer*> timers;
   std::unordered_map<Resident*, std::shared_ptr<Resident>> residents;
-  SharedBuffer read_buffer{256 * 1024};    // what came off a socket
+  SharedBuffer read_buffer{64 * 1024};     // what came off a socket
   SharedBuffer decrypt_buffer{32 * 1024};  // what TLS made of it
   SharedBuffer unmask_buffer{32 * 1024};   // what WebSocket made of that
   SharedBuffer encrypt_buffer{16 * 1024};  // gathered output, one TLS record

@@ -16,9 +16,9 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 
 // Bounds of one turn, so that one busy connection cannot keep the others of its shard waiting.
-constexpr int reads_per_turn_max = 4;
+constexpr int reads_per_turn_max = 2;
 constexpr int writes_per_turn_max = 16;
-constexpr std::size_t iovecs_max = 64;
+constexpr std::size_t iovecs_max = 256;
 
 void set_option(int fd, int level, int name, int value) {
   // Options tune; a kernel that refuses one still gives a correct stream.
