@@ -73,7 +73,9 @@ void BrokerProcess::start() {
     const int out = ::open(log.c_str(), O_WRONLY | O_CREAT, 0600);
     ::dup2(out, 1);
     ::dup2(out, 2);
-    ::execl(OMNIBUS_BINARY, "omnibus", "serve", "--data", data.c_str(), "--config", config_file.c_str(),
+    // Another build of the broker can be measured by the same load.
+    const char* other = std::getenv("OMNIBUS_BINARY");
+    ::execl(other ? other : OMNIBUS_BINARY, "omnibus", "serve", "--data", data.c_str(), "--config", config_file.c_str(),
             "--listen", "127.0.0.1:0", "--log-level", "warn", nullptr);
     ::_exit(127);
   }

@@ -1,16 +1,21 @@
 // Queues of the real binary under load, beside what the machine gives without a broker, in one run.
 //
-//   queue_load [--seconds S] [--data FOLDER] [--only raw|one|many|latency]
+//   queue_load [--seconds S] [--rounds N] [--data FOLDER] [--only raw|one|many|latency]
 //
+// Disks and neighbours of a machine have moods that last for seconds, so everything is measured in rounds of
+// S seconds each, one after another; a ratio is that of one round, and what is told is the median of the
+// rounds and how far they lie apart. One round:
 // 1. raw: append + fdatasync of the same bytes in batches; and AMQP over loopback TCP to a peer that only
 //    accepts. The slower one bounds any durable broker.
-// 2. one sender, one receiver, one queue; 100 queues with as many pairs on four connections' worth of
-// threads.
-// 3. end-to-end latency at 1,000 messages per second, beside the latency of one fdatasync.
+// 2. one sender, one receiver, one queue; 100 queues with as many pairs.
+// 3. the latency of one fdatasync, one per millisecond, and the end-to-end latency at 1,000 messages per
+//    second.
+// The environment's OMNIBUS_BINARY names another broker to load.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -40,20 +45,25 @@ std::string config_with(int queues) {
       list);
 }
 
-// Messages per second that one thread appends and syncs in batches.
-double raw_disk(const std::filesystem::path& folder, double seconds, std::uint32_t batch, Histogram& sync) {
+// Messages per second that one thread appends and syncs in batches; `rate`: no more batches per second.
+double raw_disk(const std::filesystem::path& folder, double seconds, std::uint32_t batch, double rate,
+                Histogram& sync) {
   const std::string file = folder / "omnibus-raw";
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   const std::vector<char> bytes(std::size_t{batch} * body_bytes, 'x');
-  std::uint64_t messages = 0;
+  std::uint64_t batches = 0;
   std::uint64_t written = 0;
   const Tick start = tick_now();
   while (seconds_since(start) < seconds) {
+    if (rate > 0 && static_cast<double>(batches) > seconds_since(start) * rate) {
+      std::this_thread::sleep_for(100us);
+      continue;
+    }
     if (::write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) std::abort();
     const Tick before = tick_now();
     if (::fdatasync(fd) != 0) std::abort();
     sync.add(tick_now() - before);
-    messages += batch;
+    ++batches;
     // As long as a segment, and then over it again: the journal writes into space it has reserved, too.
     written += bytes.size();
     if (written >= (64u << 20)) {
@@ -61,10 +71,10 @@ double raw_disk(const std::filesystem::path& folder, double seconds, std::uint32
       if (::lseek(fd, 0, SEEK_SET) != 0) std::abort();
     }
   }
-  const double rate = static_cast<double>(messages) / seconds_since(start);
+  const double per_second = static_cast<double>(batches) * batch / seconds_since(start);
   ::close(fd);
   std::filesystem::remove(file);
-  return rate;
+  return per_second;
 }
 
 double raw_loopback(double seconds) {
@@ -129,7 +139,14 @@ Flow flow(double seconds, int queues, int pairs) {
   return result;
 }
 
-void latency(double seconds, double rate, const Histogram& sync) {
+struct Latency {
+  double p50 = 0;
+  double p99 = 0;
+  double outcome_p99 = 0;
+  double per_cpu_second = 0;
+};
+
+Latency latency(double seconds, double rate) {
   BrokerProcess broker(config_with(1));
   net::Reactor senders("sender");
   net::Reactor receivers("receiver");
@@ -144,16 +161,54 @@ void latency(double seconds, double rate, const Histogram& sync) {
   const double cpu = broker.cpu_seconds();
   end_load(senders);
   end_load(receivers);
-  fmt::print(
-      "latency at {:.0f}/s, {} messages: end to end p50 {:.2f} p99 {:.2f} p99.9 {:.2f} ms; outcome p99 "
-      "{:.2f} ms\n",
-      rate, received.latency.total(), received.latency.percentile(0.5), received.latency.percentile(0.99),
-      received.latency.percentile(0.999), sent.outcome_after.percentile(0.99));
-  fmt::print(
-      "  one fdatasync of 1 KiB: p50 {:.2f} p99 {:.2f} ms; end to end p99 is {:.2f}x of it; aim < 3x\n",
-      sync.percentile(0.5), sync.percentile(0.99), received.latency.percentile(0.99) / sync.percentile(0.99));
-  fmt::print("  {:.0f} messages per broker CPU second\n",
-             static_cast<double>(received.latency.total()) / cpu);
+  return {received.latency.percentile(0.5), received.latency.percentile(0.99),
+          sent.outcome_after.percentile(0.99), static_cast<double>(received.latency.total()) / cpu};
+}
+
+// One figure of every round.
+class Rounds {
+ public:
+  void add(double value) { values_.push_back(value); }
+  [[nodiscard]] double median() const {
+    auto sorted = values_;
+    std::ranges::sort(sorted);
+    return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+  }
+  // "0.42 (0.31 to 0.55)"
+  [[nodiscard]] std::string text(int digits) const {
+    if (values_.empty()) return "not measured";
+    const auto [least, most] = std::ranges::minmax(values_);
+    return fmt::format("{:.{}f} ({:.{}f} to {:.{}f})", median(), digits, least, digits, most, digits);
+  }
+  [[nodiscard]] bool empty() const { return values_.empty(); }
+
+ private:
+  std::vector<double> values_;
+};
+
+struct Figures {
+  Rounds disk, loopback, one, one_of_raw, one_per_cpu, many, many_of_one, many_per_cpu;
+  Rounds sync_p50, sync_p99, p50, p99, outcome_p99, p99_of_sync, latency_per_cpu;
+};
+
+void print(const Figures& f) {
+  if (!f.disk.empty())
+    fmt::print("raw, 1 KiB: append + fdatasync by 100 {}/s; AMQP over loopback {}/s\n", f.disk.text(0),
+               f.loopback.text(0));
+  if (!f.one.empty())
+    fmt::print("1 queue, 1+1, durable, 1 KiB: {}/s; {} per broker CPU second\n", f.one.text(0),
+               f.one_per_cpu.text(0));
+  if (!f.one_of_raw.empty()) fmt::print("  of the raw limit: {}; aim >= 0.60\n", f.one_of_raw.text(2));
+  if (!f.many.empty())
+    fmt::print("100 queues, 100+100: {}/s; {} per broker CPU second\n", f.many.text(0),
+               f.many_per_cpu.text(0));
+  if (!f.many_of_one.empty()) fmt::print("  of one queue: {}; aim >= 1\n", f.many_of_one.text(2));
+  if (f.p99.empty()) return;
+  fmt::print("one fdatasync of 1 KiB, 1000/s: p50 {} ms, p99 {} ms\n", f.sync_p50.text(2),
+             f.sync_p99.text(2));
+  fmt::print("end to end at 1000/s: p50 {} ms, p99 {} ms; outcome p99 {} ms; {} per broker CPU second\n",
+             f.p50.text(2), f.p99.text(2), f.outcome_p99.text(2), f.latency_per_cpu.text(0));
+  fmt::print("  p99 of the p99 of one fdatasync: {}; aim < 3\n", f.p99_of_sync.text(2));
 }
 
 }  // namespace
@@ -162,40 +217,54 @@ void latency(double seconds, double rate, const Histogram& sync) {
 int main(int argc, char** argv) {
   using namespace omnibus::bench;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  double seconds = 5;
+  double seconds = 2;
+  int rounds = 5;
   std::filesystem::path folder = std::filesystem::temp_directory_path();
   std::string only;
   for (int i = 1; i + 1 < argc; ++i) {
     if (std::strcmp(argv[i], "--seconds") == 0) seconds = std::atof(argv[i + 1]);
+    if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::atoi(argv[i + 1]);
     if (std::strcmp(argv[i], "--data") == 0) folder = argv[i + 1];
     if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
   }
   const auto wanted = [&](std::string_view part) { return only.empty() || only == part; };
-  Histogram single;
-  Histogram batched;
-  const double one_by_one = raw_disk(folder, wanted("latency") || wanted("raw") ? seconds : 0.5, 1, single);
-  double bound = 0;
-  if (wanted("raw")) {
-    const double by_hundred = raw_disk(folder, seconds, 100, batched);
-    const double loopback = raw_loopback(seconds);
-    bound = std::min(by_hundred, loopback);
-    fmt::print(
-        "raw, 1 KiB: append + fdatasync one by one {:.0f}/s, by 100 {:.0f}/s; AMQP over loopback {:.0f}/s\n",
-        one_by_one, by_hundred, loopback);
+  Figures f;
+  for (int round = 0; round < rounds; ++round) {
+    double bound = 0;
+    if (wanted("raw")) {
+      Histogram unused;
+      const double disk = raw_disk(folder, seconds, 100, 0, unused);
+      const double loopback = raw_loopback(seconds);
+      bound = std::min(disk, loopback);
+      f.disk.add(disk);
+      f.loopback.add(loopback);
+    }
+    double alone = 0;
+    if (wanted("one")) {
+      const Flow one = flow(seconds, 1, 1);
+      alone = one.received_per_second;
+      f.one.add(alone);
+      f.one_per_cpu.add(one.per_cpu_second);
+      if (bound > 0) f.one_of_raw.add(alone / bound);
+    }
+    if (wanted("many")) {
+      const Flow many = flow(seconds, 100, 100);
+      f.many.add(many.received_per_second);
+      f.many_per_cpu.add(many.per_cpu_second);
+      if (alone > 0) f.many_of_one.add(many.received_per_second / alone);
+    }
+    if (wanted("latency")) {
+      Histogram sync;
+      raw_disk(folder, seconds, 1, 1000, sync);
+      const Latency seen = latency(seconds, 1000);
+      f.sync_p50.add(sync.percentile(0.5));
+      f.sync_p99.add(sync.percentile(0.99));
+      f.p50.add(seen.p50);
+      f.p99.add(seen.p99);
+      f.outcome_p99.add(seen.outcome_p99);
+      f.p99_of_sync.add(seen.p99 / sync.percentile(0.99));
+      f.latency_per_cpu.add(seen.per_cpu_second);
+    }
   }
-  Flow one;
-  if (wanted("one")) {
-    one = flow(seconds, 1, 1);
-    fmt::print(
-        "1 queue, 1+1, durable, 1 KiB: {:.0f}/s, {:.2f} of the raw limit; aim >= 0.60; {:.0f} per broker CPU "
-        "second\n",
-        one.received_per_second, one.received_per_second / bound, one.per_cpu_second);
-  }
-  if (wanted("many")) {
-    const Flow many = flow(seconds, 100, 100);
-    fmt::print("100 queues, 100+100: {:.0f}/s, {:.2f} of one queue; aim >= 1; {:.0f} per broker CPU second\n",
-               many.received_per_second, many.received_per_second / one.received_per_second,
-               many.per_cpu_second);
-  }
-  if (wanted("latency")) latency(std::max(seconds, 5.0), 1000, single);
+  print(f);
 }
