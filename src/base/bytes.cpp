@@ -18,9 +18,14 @@ void Block::destroy() {
 }
 
 Payload Payload::copy_of(Bytes bytes) {
-  PayloadBuilder builder;
-  builder.append(bytes, false);
-  return builder.take();
+  Payload copy;
+  if (bytes.empty()) return copy;
+  check(bytes.size() <= UINT32_MAX, "a piece fits a block");
+  const auto size = static_cast<std::uint32_t>(bytes.size());
+  BlockRef block{Block::make(size)};
+  std::memcpy(block.get()->data(), bytes.data(), size);
+  copy.append(Slice{std::move(block), 0, size});
+  return copy;
 }
 
 void Payload::append(Slice slice) {
@@ -28,12 +33,14 @@ void Payload::append(Slice slice) {
   size_ += slice.size;
   if (first_.size == 0)
     first_ = std::move(slice);
+  else if (second_.size == 0)
+    second_ = std::move(slice);
   else
     rest_.push_back(std::move(slice));
 }
 
 Bytes Payload::contiguous(std::vector<std::uint8_t>& scratch) const {
-  if (rest_.empty()) return first_.bytes();
+  if (second_.size == 0) return first_.bytes();
   scratch.clear();
   scratch.reserve(size_);
   for (std::size_t i = 0; i < slice_count(); ++i) {

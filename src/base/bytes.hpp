@@ -87,8 +87,12 @@ class Payload {
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  [[nodiscard]] std::size_t slice_count() const { return first_.size == 0 ? 0 : 1 + rest_.size(); }
-  [[nodiscard]] const Slice& slice(std::size_t index) const { return index == 0 ? first_ : rest_[index - 1]; }
+  [[nodiscard]] std::size_t slice_count() const {
+    return (first_.size != 0) + (second_.size != 0) + rest_.size();
+  }
+  [[nodiscard]] const Slice& slice(std::size_t index) const {
+    return index == 0 ? first_ : index == 1 ? second_ : rest_[index - 2];
+  }
 
   void append(Slice slice);
   void clear() { *this = Payload{}; }
@@ -98,7 +102,9 @@ class Payload {
   [[nodiscard]] std::string to_string() const;
 
  private:
+  // A message on its way out is what we wrote in front and what the sender sent: two, mostly.
   Slice first_;
+  Slice second_;
   std::vector<Slice> rest_;
   std::size_t size_ = 0;
 };

@@ -14,6 +14,21 @@ TEST(Payload, SharesItsBlocksWhenCopied) {
   EXPECT_EQ(copy.to_string(), "hello");
 }
 
+TEST(Payload, KeepsItsPartsInOrderHoweverMany) {
+  Payload all;
+  std::string expected;
+  for (const char* part : {"one", "", "two", "three", "four"}) {
+    const Payload bytes = Payload::copy_of(part);
+    if (bytes.slice_count() > 0) all.append(bytes.slice(0));
+    expected += part;
+    EXPECT_EQ(all.to_string(), expected);
+    std::vector<std::uint8_t> scratch;
+    EXPECT_EQ(as_text(all.contiguous(scratch)), expected);
+  }
+  EXPECT_EQ(all.slice_count(), 4u);
+  EXPECT_EQ(as_text(all.slice(3).bytes()), "four");
+}
+
 TEST(PayloadBuilder, KnownSizeMakesOneExactBlock) {
   PayloadBuilder builder;
   builder.append(as_bytes("0123456789"), false);

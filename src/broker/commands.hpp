@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/boxed.hpp"
 #include "broker/ids.hpp"
 #include "broker/message_facts.hpp"
 #include "broker/message_status.hpp"
@@ -89,7 +90,8 @@ struct DeadLetter {
 struct Release {};
 using Outcome = std::variant<Complete, Abandon, Defer, DeadLetter, Release>;
 
-// Ends locks with an outcome. With several tokens: all or nothing. Answer: Done once durable, or Refused with
+// Ends locks with an outcome. With several tokens: all or nothing; a Complete that wants no answer takes each
+// for itself, so that a link can send many as one. Answer: Done once durable, or Refused with
 // `message_lock_lost` or `session_lock_lost`. `session_id` is update-disposition's, checked when given.
 struct Settle {
   RequestId request = RequestId::none;
@@ -184,7 +186,7 @@ struct Forwarded {
 // transfer dead-letter sub-queue [contract 7]. Answer: Accepted once durable.
 struct EnqueueTransferDeadLetter {
   RequestId request = RequestId::none;
-  IncomingMessage message{};
+  Boxed<IncomingMessage> message{};
   std::string reason{};
   std::string description{};
 };
@@ -195,7 +197,7 @@ struct EnqueueTransferDeadLetter {
 // afterwards.
 struct AddRule {
   RequestId request = RequestId::none;
-  rules::Rule rule{};
+  Boxed<rules::Rule> rule{};
 };
 struct RemoveRule {
   RequestId request = RequestId::none;

@@ -179,10 +179,8 @@ Result<Payload> edited_message(const Payload& message, Bytes bytes) {
   const std::size_t bare = view->bare().begin;
   for (const auto& section : view->unknown_sections()) {
     if (section.whole.begin >= bare) continue;
-    out.flush();
     out.share(section.whole);
   }
-  out.flush();
   out.own().put_composite(*properties);
   if (!put_application_properties(out.own(), *view, *edits))
     return fail(Errc::decode_error, "the application properties of a copy are damaged");

@@ -163,7 +163,6 @@ Result<Payload> delivered_message(const Payload& stored, const MessageStatus& st
   const std::size_t bare = view->bare().begin;
   for (const auto& section : view->unknown_sections()) {
     if (section.whole.begin >= bare) continue;
-    out.flush();
     out.share(section.whole);
   }
 
@@ -177,7 +176,6 @@ Result<Payload> delivered_message(const Payload& stored, const MessageStatus& st
       at = props.whole.end;
     }
     if (new_expiry) properties->absolute_expiry_time = expires;
-    out.flush();
     out.own().put_composite(*properties);
   }
   const MessageChanges* changes = status.changes.get();
@@ -190,7 +188,6 @@ Result<Payload> delivered_message(const Payload& stored, const MessageStatus& st
                                   : section.whole.begin;
     out.share({at, begin});
     at = section.whole.empty() ? begin : section.whole.end;
-    out.flush();
     if (!put_application_properties(out.own(), *view, *changes)) return damaged();
   }
   if (form.omit_body && !view->body().empty()) {

@@ -4,8 +4,8 @@
 // session's lock and is kept in the session's own list, so its `until` is not looked at.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "broker/deadline_heap.hpp"
@@ -48,7 +48,7 @@ class LockTable {
  private:
   std::vector<Lock> locks_;
   std::vector<std::uint32_t> free_;
-  std::unordered_map<LockToken, std::uint32_t> by_token_;
+  boost::unordered_flat_map<LockToken, std::uint32_t, std::hash<LockToken>> by_token_;
   DeadlineHeap<std::vector<Lock>, &Lock::until, &Lock::place> heap_;
 };
 

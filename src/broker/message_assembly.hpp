@@ -2,39 +2,62 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "amqp/codec/message.hpp"
 #include "base/bytes.hpp"
 
 namespace omnibus::broker {
 
-// Bytes of our own and parts of the stored message, one after another.
+// Bytes of our own and parts of the stored message, one after another, in the order of the calls. What is
+// written between two shared parts becomes one block.
 class MessageAssembly {
  public:
-  explicit MessageAssembly(const amqp::MessageView& view) : view_(view) {}
-  amqp::Encoder& own() { return own_; }
+  explicit MessageAssembly(const amqp::MessageView& view) : view_(view), own_(std::exchange(scratch(), {})) {}
+  ~MessageAssembly() {
+    own_.clear();
+    auto bytes = own_.take();
+    if (bytes.capacity() <= scratch_bytes_max) scratch() = std::move(bytes);
+  }
+  MessageAssembly(const MessageAssembly&) = delete;
+  MessageAssembly& operator=(const MessageAssembly&) = delete;
+
+  amqp::Encoder& own() {
+    end_shared();
+    return own_;
+  }
   void share(amqp::Range range) {
     if (range.empty()) return;
-    if (own_.size() == 0 && shared_.end == range.begin && !shared_.empty()) {
+    if (shared_.end == range.begin && !shared_.empty()) {
       shared_.end = range.end;  // goes on where the last part ended: one slice instead of two
       return;
     }
-    flush();
+    end_shared();
+    end_own();
     shared_ = range;
   }
   [[nodiscard]] Payload take() {
-    flush();
+    end_shared();
+    end_own();
     return std::move(out_);
-  }
-  // Call before own() is written to after share(), so that the order stays.
-  void flush() {
-    if (!shared_.empty()) append(view_.payload(shared_));
-    shared_ = {};
-    if (own_.size() > 0) append(Payload::copy_of(own_.bytes()));
-    own_.clear();
   }
 
  private:
+  static constexpr std::size_t scratch_bytes_max = 64 * 1024;
+  // One buffer per thread, kept from message to message; what is written into it is copied out.
+  static std::vector<std::uint8_t>& scratch() {
+    thread_local std::vector<std::uint8_t> bytes;
+    return bytes;
+  }
+  void end_own() {
+    if (own_.size() > 0) append(Payload::copy_of(own_.bytes()));
+    own_.clear();
+  }
+  void end_shared() {
+    if (!shared_.empty()) append(view_.payload(shared_));
+    shared_ = {};
+  }
   void append(const Payload& part) {
     for (std::size_t i = 0; i < part.slice_count(); ++i) out_.append(part.slice(i));
   }

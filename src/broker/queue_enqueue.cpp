@@ -39,14 +39,13 @@ void Queue::Parts::store(std::span<const IncomingMessage> messages,
   record.items.clear();
   record.first = next_sequence;
   record.enqueued = now;
-  std::vector<const Payload*> bodies;
-  bodies.reserve(messages.size());
-  std::vector<bool> dropped(messages.size(), false);
+  bodies.clear();
+  dropped.assign(messages.size(), 0);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& [facts, bytes] = messages[i];
     if (settings.requires_duplicate_detection && facts.message_id) {
       if (history.seen(*facts.message_id, now, settings.duplicate_window)) {
-        dropped[i] = true;
+        dropped[i] = 1;
         continue;
       }
       history.add(*facts.message_id, now, settings.duplicate_window);
@@ -77,7 +76,7 @@ void Queue::Parts::store(std::span<const IncomingMessage> messages,
   SequenceNumber stored = record.first;
   SequenceNumber spare = record.first + static_cast<SequenceNumber>(record.items.size());
   for (std::size_t i = 0; numbers && i < messages.size(); ++i)
-    numbers->push_back(dropped[i] ? spare++ : stored++);
+    numbers->push_back(dropped[i] != 0 ? spare++ : stored++);
   record.next = spare;
   if (record.items.empty() && record.next == record.first) return;
 
@@ -141,8 +140,8 @@ void Queue::Parts::on(const EnqueueTransferDeadLetter& command) {
   record.next = next_sequence;
   record.enqueued = now;
   auto& item = record.items.emplace_back();
-  item.size = static_cast<std::uint32_t>(command.message.bytes.size());
-  item.properties_bytes = command.message.facts.application_properties_bytes;
+  item.size = static_cast<std::uint32_t>(command.message->bytes.size());
+  item.properties_bytes = command.message->facts.application_properties_bytes;
   item.sub_queue = SubQueue::transfer_dead_letter;
   MessageChanges with;
   with.dead_letter_reason = truncated(command.reason, dead_letter_text_chars_max);
@@ -151,7 +150,7 @@ void Queue::Parts::on(const EnqueueTransferDeadLetter& command) {
   writer.clear();
   encode_record(writer, record);
   record.head_bytes = static_cast<std::uint32_t>(writer.size());
-  const Payload* payload = &command.message.bytes;
+  const Payload* payload = &command.message->bytes;
   appended = effects->sink.append(writer.bytes(), {&payload, 1});
   add_stored(record, appended, [](const StoredRecord::Item&) { return EntryState::pending; });
   if (command.request != RequestId::none) emit_when_durable(Accepted{command.request});

@@ -31,6 +31,24 @@ TEST(QueueLocks, CompleteRemovesAndASecondCompleteIsRefused) {
   EXPECT_TRUE(rig.journal.released.contains(1));
 }
 
+// A link sends the completions nobody waits for together; one lost lock must not cost the others theirs.
+TEST(QueueLocks, CompletionsThatWantNoAnswerCountEachForItself) {
+  QueueRig rig{{.lock_duration = 30s}};
+  rig.send("lost");
+  const auto lost = rig.receive();
+  rig.advance(31s);
+  rig.send("kept");
+  rig.send("also");
+  const auto again = rig.receive();
+  const auto kept = rig.receive();
+  const auto also = rig.receive();
+  const std::size_t records = rig.journal.records.size();
+  rig.apply(Settle{RequestId::none, {kept.lock, lost.lock, also.lock, kept.lock}, Complete{}});
+  EXPECT_EQ(rig.journal.records.size(), records + 1) << "one record for all of them";
+  EXPECT_EQ(rig.queue->counts().active, 1u);
+  EXPECT_EQ(rig.complete(again.lock), std::nullopt) << "it is held by another lock now";
+}
+
 TEST(QueueLocks, AbandonCountsAndTheMessageRegainsItsPlace) {
   QueueRig rig;
   rig.send("first");

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <boost/container/deque.hpp>
 #include <deque>
 #include <unordered_map>
 
@@ -126,9 +127,11 @@ struct Queue::Parts {
   void drained(Receiver& receiver);
 
   // --- queue_settle.cpp
-  [[nodiscard]] Result<std::vector<std::uint32_t>> find_locks(const std::vector<LockToken>& tokens,
-                                                              const std::optional<std::string>& session_id,
-                                                              ReceiverId receiver) const;
+  // Into `found`, all or nothing.
+  [[nodiscard]] std::optional<Error> find_locks(const std::vector<LockToken>& tokens,
+                                                const std::optional<std::string>& session_id,
+                                                ReceiverId receiver);
+  void complete_found();
   [[nodiscard]] Result<SharedChanges> merged(std::uint32_t slot, Bytes properties);
   void give_back(std::uint32_t slot, bool counted, bool journaled);
   void expire(std::uint32_t slot);
@@ -202,7 +205,9 @@ struct Queue::Parts {
 
   Location durable;
   Location appended;
-  std::deque<Waiting> waiting;
+  // Each of them is large: a plain deque would allocate for every one.
+  boost::container::deque<Waiting, void, boost::container::deque_options_t<boost::container::block_size<64>>>
+      waiting;
   std::deque<std::pair<Location, std::uint32_t>> fresh;  // stored messages nobody may see yet
   bool sync_wanted = false;  // something waits for a record that was appended since this was last asked
   bool failed = false;
@@ -219,6 +224,11 @@ struct Queue::Parts {
   Checkpoint checkpoint;
   RecordWriter writer;
   StoredRecord stored_record;
+  // Emptied by whoever uses them next; kept for their room.
+  std::vector<const Payload*> bodies;
+  std::vector<std::uint8_t> dropped;
+  std::vector<std::uint32_t> found;
+  RemovedRecord removed_record;
 
   // Only during apply().
   Instant now{};

@@ -35,32 +35,47 @@ std::string truncated(std::string text, std::size_t chars_max) {
   return text;
 }
 
-Result<std::vector<std::uint32_t>> Queue::Parts::find_locks(const std::vector<LockToken>& tokens,
-                                                            const std::optional<std::string>& session_id,
-                                                            ReceiverId receiver) const {
-  std::vector<std::uint32_t> found;
-  found.reserve(tokens.size());
+std::optional<Error> Queue::Parts::find_locks(const std::vector<LockToken>& tokens,
+                                              const std::optional<std::string>& session_id,
+                                              ReceiverId receiver) {
+  found.clear();
   for (const auto& token : tokens) {
     const std::uint32_t lock = locks.find(token);
     if (lock != no_slot) {
       const Entry& entry = entries[locks[lock].slot];
       if (session_id && locks[lock].of_session && sessions[entry.session].id != *session_id)
-        return fail(Errc::session_lock_lost, "session '{}' of '{}' does not hold the lock", *session_id,
-                    settings.name);
+        return Error{Errc::session_lock_lost,
+                     fmt::format("session '{}' of '{}' does not hold the lock", *session_id, settings.name)};
       if (std::find(found.begin(), found.end(), lock) != found.end())
-        return fail(Errc::message_lock_lost, "a lock of '{}' is named twice", settings.name);
+        return Error{Errc::message_lock_lost, fmt::format("a lock of '{}' is named twice", settings.name)};
       found.push_back(lock);
       continue;
     }
     // In a queue with sessions a lock goes when the session does, unless its link is still there.
-    const Receiver* link = const_cast<Receivers&>(receivers).find(receiver);
+    const Receiver* link = receivers.find(receiver);
     const bool link_is_there = link && (link->sub_queue != SubQueue::active || link->session != no_slot);
     if (settings.requires_session && !link_is_there && (session_id || receiver != ReceiverId::none))
-      return fail(Errc::session_lock_lost, "the session lock in '{}' was lost", settings.name);
-    return fail(Errc::message_lock_lost,
-                "the lock supplied is invalid: it expired, or '{}' settled it already", settings.name);
+      return Error{Errc::session_lock_lost, fmt::format("the session lock in '{}' was lost", settings.name)};
+    return Error{
+        Errc::message_lock_lost,
+        fmt::format("the lock supplied is invalid: it expired, or '{}' settled it already", settings.name)};
   }
-  return found;
+  return std::nullopt;
+}
+
+// One record for all of them.
+void Queue::Parts::complete_found() {
+  active_now();
+  if (found.empty()) return;
+  removed_record.sequences.clear();
+  for (std::uint32_t& lock : found) {
+    lock = locks[lock].slot;
+    removed_record.sequences.push_back(entries[lock].sequence);
+  }
+  writer.clear();
+  encode_record(writer, removed_record);
+  appended = effects->sink.append(writer.bytes(), {});
+  for (const std::uint32_t slot : found) release(erase(slot));
 }
 
 Result<SharedChanges> Queue::Parts::merged(std::uint32_t slot, Bytes properties) {
@@ -76,12 +91,28 @@ Result<SharedChanges> Queue::Parts::merged(std::uint32_t slot, Bytes properties)
 void Queue::Parts::on(const Settle& command) {
   if (failed || command.receiver == ReceiverId::none)
     if (auto error = receive_refused()) return refuse(command.request, std::move(*error));
-  auto found = find_locks(command.tokens, command.session_id, command.receiver);
-  if (!found) return refuse(command.request, std::move(found.error()));
+  const bool completes = std::holds_alternative<Complete>(command.outcome);
+  if (completes && command.request == RequestId::none && !command.session_id) {
+    found.clear();
+    for (const auto& token : command.tokens) {
+      const std::uint32_t lock = locks.find(token);
+      if (lock != no_slot) found.push_back(lock);
+    }
+    // A token that is named twice is one.
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return complete_found();
+  }
+  if (auto error = find_locks(command.tokens, command.session_id, command.receiver))
+    return refuse(command.request, std::move(*error));
+  if (completes) {
+    complete_found();
+    return done_when_durable(command.request);
+  }
 
   // Everything is judged before anything changes.
   std::vector<std::pair<std::uint32_t, SharedChanges>> slots;
-  for (const std::uint32_t lock : *found) {
+  for (const std::uint32_t lock : found) {
     const std::uint32_t slot = locks[lock].slot;
     Bytes properties;
     if (const auto* abandon = std::get_if<Abandon>(&command.outcome)) properties = abandon->properties;
@@ -99,17 +130,6 @@ void Queue::Parts::on(const Settle& command) {
   }
 
   active_now();
-  if (std::holds_alternative<Complete>(command.outcome)) {
-    RemovedRecord record;
-    for (const auto& [slot, with] : slots) record.sequences.push_back(entries[slot].sequence);
-    if (!slots.empty()) {
-      writer.clear();
-      encode_record(writer, record);
-      appended = effects->sink.append(writer.bytes(), {});
-    }
-    for (const auto& [slot, with] : slots) release(erase(slot));
-    return done_when_durable(command.request);
-  }
   for (auto& [slot, with] : slots) {
     Entry& entry = entries[slot];
     const std::size_t grown = entry.properties_bytes + (with ? with->application_properties.size() : 0);
@@ -176,9 +196,9 @@ void Queue::Parts::dead_letter(std::uint32_t slot, std::optional<std::string> re
 
 void Queue::Parts::on(const RenewLocks& command) {
   if (auto error = receive_refused()) return refuse(command.request, std::move(*error));
-  auto found = find_locks(command.tokens, std::nullopt, ReceiverId::none);
-  if (!found) return refuse(command.request, std::move(found.error()));
-  for (const std::uint32_t lock : *found)
+  if (auto error = find_locks(command.tokens, std::nullopt, ReceiverId::none))
+    return refuse(command.request, std::move(*error));
+  for (const std::uint32_t lock : found)
     if (locks[lock].of_session)
       return refuse(command.request,
                     {Errc::not_allowed, "a message of a session lives as long as the session's lock"});
@@ -186,7 +206,7 @@ void Queue::Parts::on(const RenewLocks& command) {
   LocksRenewed answer{command.request, {}};
   RenewedRecord record;
   const Instant until = now + settings.lock_duration;
-  for (const std::uint32_t lock : *found) {
+  for (const std::uint32_t lock : found) {
     locks.renew(lock, to_ms(until));
     record.items.emplace_back(locks[lock].token, until);
     answer.locked_until.push_back(until);

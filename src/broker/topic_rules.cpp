@@ -104,9 +104,9 @@ void Topic::Parts::rule_command(SubscriptionId id, const Command& command) {
   if (const auto* add = std::get_if<AddRule>(&command)) {
     auto error = change_refused(id);
     if (!error) error = without_rules();
-    if (!error) error = take_rule(id, add->rule, false);
+    if (!error) error = take_rule(id, *add->rule, false);
     if (error) return refuse(add->request, std::move(*error));
-    append(RulesAddedRecord{id, {add->rule}});
+    append(RulesAddedRecord{id, {*add->rule}});
     done(add->request);
   } else if (const auto* remove = std::get_if<RemoveRule>(&command)) {
     auto error = change_refused(id);

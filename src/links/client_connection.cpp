@@ -97,6 +97,7 @@ void ClientConnection::start(Now now) {
 void ClientConnection::receive(Bytes input, Now now) {
   now_ = now;
   engine_.receive(input, now.tick);
+  entities_.flush();
 }
 
 // ---- authentication ----

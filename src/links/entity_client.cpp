@@ -51,7 +51,24 @@ void EntityClient::close(broker::ReceiverId receiver) {
   send(route, broker::RenewLocks{fence, {}});
 }
 
+void EntityClient::complete(const Route& route, broker::ReceiverId receiver, const broker::LockToken& lock) {
+  if (completes_.receiver != receiver || completes_.tokens.size() >= completes_max) flush();
+  completes_at_ = route;
+  completes_.receiver = receiver;
+  completes_.tokens.push_back(lock);
+}
+
+void EntityClient::flush() {
+  if (completes_.tokens.empty()) return;
+  send_now(completes_at_, std::exchange(completes_, {}));
+}
+
 void EntityClient::send(const Route& route, broker::Command command) {
+  flush();
+  send_now(route, std::move(command));
+}
+
+void EntityClient::send_now(const Route& route, broker::Command command) {
   if (backlog_.empty() && port_.send(route, command)) return;
   backlog_.emplace_back(route, std::move(command));
 }

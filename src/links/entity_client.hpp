@@ -34,6 +34,8 @@ class EntityClient {
  public:
   // More bytes of messages than this on their way and the connection pauses.
   static constexpr std::uint64_t bytes_under_way_max = 16u << 20;
+  // Settlements that go as one command at most: the entity serves others in between.
+  static constexpr std::size_t completes_max = 256;
 
   // `port` outlives the client. `connection` is unique in the process and not 0.
   EntityClient(EntityPort& port, std::uint32_t connection) : port_(port), connection_(connection) {}
@@ -60,6 +62,10 @@ class EntityClient {
   void close(broker::ReceiverId receiver);
 
   void send(const Route& route, broker::Command command);
+  // A Complete that nobody waits for. Those of one receiver that follow one another go as one command: with
+  // the next command of the connection, or by flush(), which the end of each input calls.
+  void complete(const Route& route, broker::ReceiverId receiver, const broker::LockToken& lock);
+  void flush();
   void on_room();
   [[nodiscard]] bool congested() const { return !backlog_.empty() || bytes_under_way_ > bytes_under_way_max; }
 
@@ -80,6 +86,7 @@ class EntityClient {
     return std::uint64_t{connection_} << 32 | number;
   }
   void answer(broker::RequestId request, broker::Answer& answer, Now now);
+  void send_now(const Route& route, broker::Command command);
   void to_receiver(broker::ReceiverId receiver, broker::Answer& answer, Now now);
 
   EntityPort& port_;
@@ -90,6 +97,8 @@ class EntityClient {
   std::unordered_map<std::uint32_t, Receiver> receivers_;
   std::uint32_t last_receiver_ = 0;
   std::deque<std::pair<Route, broker::Command>> backlog_;
+  broker::Settle completes_;  // gathered by complete(); no tokens: none
+  Route completes_at_;
 };
 
 }  // namespace omnibus::links

@@ -278,6 +278,22 @@ TEST(QueueLinks, ASettledDispositionNeedsNoAnswer) {
   EXPECT_EQ(rig.counts().active, 0u);
 }
 
+// One input with a hundred settled dispositions is one command for the queue, and what follows them on the
+// connection comes behind it.
+TEST(QueueLinks, SettledCompletionsGoTogetherAndKeepTheirPlace) {
+  QueueRig rig;
+  for (int i = 0; i < 300; ++i) rig.send(message("m"));
+  auto& link = rig.receiver(300);
+  ASSERT_EQ(rig.of(link).deliveries.size(), 300u);
+  const std::size_t before = rig.queues.taken;
+  for (int i = 0; i < 299; ++i)
+    link.disposition(rig.of(link).deliveries[static_cast<std::size_t>(i)].id, amqp::State::accepted(), true);
+  link.disposition(rig.of(link).deliveries[299].id, amqp::State::released(), true);
+  rig.pump();
+  EXPECT_EQ(rig.counts().active, 1u);
+  EXPECT_LE(rig.queues.taken - before, 6u) << "two for 299 completions, and some credit";
+}
+
 TEST(QueueLinks, ALateCompletionIsRefusedAndTheMessageComesBack) {
   QueueRig rig;
   rig.send(message("one"));

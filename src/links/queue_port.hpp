@@ -67,6 +67,7 @@ class QueuePort final : public EntityPort {
   }
   bool send(const Route& route, broker::Command& command) override {
     if (commands_.size() >= capacity) return false;
+    ++taken;
     commands_.emplace_back(route.partition, std::move(command));
     return true;
   }
@@ -94,6 +95,7 @@ class QueuePort final : public EntityPort {
   }
 
   std::size_t capacity = 10'000;
+  std::size_t taken = 0;  // commands, since the beginning
   bool durable = true;
   bool unroutes = false;                       // what is accepted is said to match no subscription
   std::map<std::uint64_t, bool> unreadable;    // records whose bytes cannot be read back

@@ -170,6 +170,8 @@ void ReceiverEnd::on_credit(amqp::Link&, Now) {
 }
 
 void ReceiverEnd::settle(const broker::LockToken& lock, broker::Outcome outcome, broker::RequestId request) {
+  if (request == broker::RequestId::none && std::holds_alternative<broker::Complete>(outcome))
+    return context_.entities.complete(entity_->route, receiver_, lock);
   context_.entities.send(entity_->route,
                          broker::Settle{request, {lock}, std::move(outcome), std::nullopt, receiver_});
 }

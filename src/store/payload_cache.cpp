@@ -7,8 +7,8 @@
 namespace omnibus::store {
 namespace {
 
-// A node of the map with its bucket and the allocator's own, rounded up.
-constexpr std::uint64_t entry_bytes = 192;
+// A place in the table and in the map that finds it, which are up to half empty, and the allocator's own.
+constexpr std::uint64_t entry_bytes = 256;
 constexpr std::uint64_t slice_bytes = sizeof(Slice) + sizeof(std::uint32_t);
 // Bytes that lie in much larger blocks are copied: they would keep the rest of the block alive.
 constexpr std::uint64_t waste_factor_max = 2;
@@ -48,10 +48,11 @@ void PayloadCache::add(broker::Location record, std::uint32_t offset, Payload by
     charged = charge_of(bytes);
   }
   if (charged > bytes_max_ || bytes.empty()) return;
-  const auto [at, is_new] = kept_.try_emplace(record.value);
-  if (!is_new) return;
-  while (bytes_ + charged > bytes_max_) drop(kept_.find(oldest_));
-  Kept& kept = at->second;
+  if (places_.contains(record.value)) return;
+  while (bytes_ + charged > bytes_max_) drop(oldest_);
+  const std::uint32_t place = kept_.add({});
+  places_.emplace(record.value, place);
+  Kept& kept = kept_[place];
   if (bytes.slice_count() > 1) {
     kept.starts.reserve(bytes.slice_count());
     std::uint32_t start = 0;
@@ -64,22 +65,27 @@ void PayloadCache::add(broker::Location record, std::uint32_t offset, Payload by
   kept.offset = offset;
   kept.messages_left = messages;
   kept.charged = charged;
+  kept.record = record.value;
   kept.older = newest_;
-  if (newest_ != 0) kept_.find(newest_)->second.newer = record.value;
-  newest_ = record.value;
-  if (oldest_ == 0) oldest_ = record.value;
+  if (newest_ != nobody) kept_[newest_].newer = place;
+  newest_ = place;
+  if (oldest_ == nobody) oldest_ = place;
   bytes_ += charged;
 }
 
 std::optional<Payload> PayloadCache::find(const broker::StoredMessage& message) {
-  const auto found = kept_.find(message.record.value);
-  if (found == kept_.end() || message.offset < found->second.offset ||
-      message.offset - found->second.offset + std::uint64_t{message.size} > found->second.bytes.size()) {
+  const auto found = places_.find(message.record.value);
+  if (found == places_.end()) {
+    ++misses_;
+    return std::nullopt;
+  }
+  const Kept& kept = kept_[found->second];
+  if (message.offset < kept.offset ||
+      message.offset - kept.offset + std::uint64_t{message.size} > kept.bytes.size()) {
     ++misses_;
     return std::nullopt;
   }
   ++hits_;
-  const Kept& kept = found->second;
   const std::uint32_t from = message.offset - kept.offset;
   if (from == 0 && message.size == kept.bytes.size()) return kept.bytes;
   if (kept.starts.empty()) return amqp::part_of(kept.bytes, {from, from + message.size});
@@ -97,30 +103,32 @@ std::optional<Payload> PayloadCache::find(const broker::StoredMessage& message) 
 }
 
 void PayloadCache::released(const broker::StoredMessage& message) {
-  const auto found = kept_.find(message.record.value);
-  if (found == kept_.end()) return;
-  Kept& kept = found->second;
+  const auto found = places_.find(message.record.value);
+  if (found == places_.end()) return;
+  Kept& kept = kept_[found->second];
   const bool ends_it = message.offset + std::uint64_t{message.size} == kept.offset + kept.bytes.size();
-  if (kept.messages_left == 0 ? ends_it : --kept.messages_left == 0) drop(found);
+  if (kept.messages_left == 0 ? ends_it : --kept.messages_left == 0) drop(found->second);
 }
 
-void PayloadCache::drop(Map::iterator at) {
-  const Kept& kept = at->second;
-  if (kept.older != 0)
-    kept_.find(kept.older)->second.newer = kept.newer;
+void PayloadCache::drop(std::uint32_t place) {
+  const Kept kept = kept_.take(place);
+  if (kept.older != nobody)
+    kept_[kept.older].newer = kept.newer;
   else
     oldest_ = kept.newer;
-  if (kept.newer != 0)
-    kept_.find(kept.newer)->second.older = kept.older;
+  if (kept.newer != nobody)
+    kept_[kept.newer].older = kept.older;
   else
     newest_ = kept.older;
   bytes_ -= kept.charged;
-  kept_.erase(at);
+  places_.erase(kept.record);
 }
 
 void PayloadCache::clear() {
-  kept_.clear();
-  bytes_ = oldest_ = newest_ = 0;
+  kept_ = {};
+  places_.clear();
+  bytes_ = 0;
+  oldest_ = newest_ = nobody;
 }
 
 }  // namespace omnibus::store

@@ -6,13 +6,14 @@
 // costs. Lives on one core.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "base/slot_table.hpp"
 #include "broker/message_status.hpp"
 
 namespace omnibus::store {
@@ -45,21 +46,23 @@ class PayloadCache {
     std::uint32_t offset = 0;           // of the bytes within the record
     std::uint32_t messages_left = 0;    // 0: not known
     std::uint64_t charged = 0;
-    std::uint64_t older = 0;  // neighbours in age, by place; 0: none
-    std::uint64_t newer = 0;
+    std::uint64_t record = 0;
+    std::uint32_t older = nobody;  // neighbours in age, by place
+    std::uint32_t newer = nobody;
   };
-  using Map = std::unordered_map<std::uint64_t, Kept>;
+  static constexpr std::uint32_t nobody = UINT32_MAX;
   void add(broker::Location record, std::uint32_t offset, Payload bytes, std::uint32_t messages);
-  void drop(Map::iterator at);
+  void drop(std::uint32_t place);
   [[nodiscard]] static std::uint64_t charge_of(const Payload& bytes);
 
   std::uint64_t bytes_max_;
   std::uint64_t bytes_ = 0;
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;
-  Map kept_;
-  std::uint64_t oldest_ = 0;
-  std::uint64_t newest_ = 0;
+  SlotTable<Kept> kept_;
+  boost::unordered_flat_map<std::uint64_t, std::uint32_t> places_;  // by record
+  std::uint32_t oldest_ = nobody;
+  std::uint32_t newest_ = nobody;
 };
 
 }  // namespace omnibus::store

@@ -23,7 +23,7 @@ std::optional<std::uint64_t> bytes_sent(const broker::Command& command) {
   if (const auto* enqueue = std::get_if<broker::Enqueue>(&command)) return bytes_of(enqueue->messages);
   if (const auto* schedule = std::get_if<broker::Schedule>(&command)) return bytes_of(schedule->messages);
   if (const auto* dead = std::get_if<broker::EnqueueTransferDeadLetter>(&command))
-    return dead->message.bytes.size();
+    return dead->message->bytes.size();
   return std::nullopt;
 }
 

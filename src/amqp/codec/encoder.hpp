@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -130,8 +131,9 @@ class Encoder {
   void close(std::size_t depth);
 
   std::vector<std::uint8_t> out_;
-  Level top_;                  // the outermost level, so that plain use allocates nothing for levels
-  std::vector<Level> levels_;  // the open scopes, outermost first
+  Level top_;  // the outermost level
+  // The open scopes, outermost first. Messages rarely nest deeper than this.
+  boost::container::small_vector<Level, 2> levels_;
   [[nodiscard]] Level& level() { return levels_.empty() ? top_ : levels_.back(); }
   [[nodiscard]] const Level& level() const { return levels_.empty() ? top_ : levels_.back(); }
 };
