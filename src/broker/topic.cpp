@@ -16,8 +16,8 @@ constexpr std::chrono::minutes idle_patience{1};
 
 }  // namespace
 
-Topic::Parts::Parts(TopicSettings with, Random& from, Instant created, rules::RuleLimits limits)
-    : settings(std::move(with)), random(from), rule_set(limits), accessed(created) {
+Topic::Parts::Parts(TopicSettings with, Random& from, Instant created, rules::RuleLimits most)
+    : settings(std::move(with)), random(from), limits(most), rule_set(most), accessed(created) {
   if (settings.exchange) {
     exchange.emplace(*settings.exchange);
     exchange_name = std::make_shared<const std::string>(settings.name);

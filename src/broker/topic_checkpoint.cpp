@@ -22,7 +22,10 @@ bool Topic::write_checkpoint(CheckpointSink& sink, std::size_t items_max) {
   return parts_->write_slice(sink, std::max<std::size_t>(1, items_max));
 }
 
-Result<void> Topic::read_checkpoint(Bytes slice) { return parts_->read_slice(slice); }
+Result<void> Topic::read_checkpoint(Bytes slice) {
+  parts_->judge_rules(false);
+  return parts_->read_slice(slice);
+}
 
 bool Topic::Parts::write_slice(CheckpointSink& sink, std::size_t items_max) {
   using Phase = Checkpoint::Phase;

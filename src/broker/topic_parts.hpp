@@ -20,7 +20,11 @@
 namespace omnibus::broker {
 
 struct Topic::Parts {
-  Parts(TopicSettings with, Random& from, Instant created, rules::RuleLimits limits);
+  Parts(TopicSettings with, Random& from, Instant created, rules::RuleLimits most);
+  // What was taken once is taken again, also when a limit was lowered since.
+  void judge_rules(bool judged) {
+    rule_set.set_limits(judged ? limits : rules::RuleLimits{0, 0});
+  }
 
   struct Subscription {
     Queue* queue = nullptr;  // none yet while recovering, or before start()
@@ -112,6 +116,7 @@ struct Topic::Parts {
   TopicSettings settings;
   Random& random;
   std::map<SubscriptionId, Subscription> subscriptions;
+  rules::RuleLimits limits;
   rules::RuleSet rule_set;
   std::optional<rules::ExchangeIndex> exchange;
   std::shared_ptr<const std::string> exchange_name;  // of an exchange

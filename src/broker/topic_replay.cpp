@@ -6,6 +6,7 @@ Result<void> Topic::replay(Bytes bytes, Location at) {
   auto record = decode_topic_record(bytes);
   if (!record) return fail(record.error());
   Parts& parts = *parts_;
+  parts.judge_rules(false);
   parts.appended = parts.durable = std::max(parts.durable, at);
   return std::visit([&](const auto& one) { return parts.repeat(one, at); }, *record);
 }
@@ -97,6 +98,7 @@ Result<void> Topic::Parts::repeat(const BindingSetRecord& record, Location) {
 void Topic::recovered(Instant now) {
   Parts& parts = *parts_;
   parts.now = now;
+  parts.judge_rules(true);
   parts.accessed = std::max(parts.accessed, now);
   // Rules of subscriptions that were deleted before their turn in the checkpoint.
   for (auto one = parts.subscriptions.begin(); one != parts.subscriptions.end();) {

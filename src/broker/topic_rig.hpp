@@ -253,7 +253,7 @@ class TopicRig {
 
   // Topic and queues anew from the durable records.
   void rebuild(const Slices* checkpoint, std::size_t from) {
-    topic = std::make_unique<Topic>(settings, random, now);
+    topic = std::make_unique<Topic>(settings, random, now, limits);
     for (auto& [id, queue] : queues) {
       queue = std::make_unique<Queue>(queue_settings.at(id), random, now);
       topic->join(id, *queue);
@@ -285,6 +285,7 @@ class TopicRig {
     rebuild(nullptr, 0);
   }
 
+  rules::RuleLimits limits{};  // of the topic that the next crash() makes
   TopicSettings settings;
   Instant now{std::chrono::milliseconds{1'700'000'000'000}};
   Random random;

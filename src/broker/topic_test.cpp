@@ -264,6 +264,17 @@ TEST(Topic, RulesCountForWhatIsAcceptedAfterThem) {
   EXPECT_EQ(rig.bodies(1), (Texts{"a", "d"}));
 }
 
+// A broker that starts with a smaller quota must not lose, or stumble over, what it took before.
+TEST(Topic, ALoweredLimitOfRulesIsForNewOnes) {
+  TopicRig rig;
+  ASSERT_TRUE(rig.subscribe(1));
+  EXPECT_EQ(rig.add_rule(1, TopicRig::rule("red", "colour = 'red'")), std::nullopt);
+  rig.limits.sql_filters_max = 1;
+  rig.crash();
+  EXPECT_EQ(rig.rules_of(1), (Texts{"$Default", "red"}));
+  EXPECT_EQ(rig.add_rule(1, TopicRig::rule("blue", "colour = 'blue'")), Errc::resource_limit_exceeded);
+}
+
 TEST(Topic, ARuleChangeIsAnsweredWhenItIsDurable) {
   TopicRig rig;
   ASSERT_TRUE(rig.subscribe(1));

@@ -23,12 +23,14 @@ Facts facts_of(std::uint16_t store, const store::PartitionInfo& info) {
     facts->kind = links::EntityKind::topic;
     facts->exchange = info.topic_settings.exchange;
     facts->message_bytes_max = info.topic_settings.message_bytes_max;
+    facts->status = info.topic_settings.status;
     return facts;
   }
   facts->kind = info.kind == store::PartitionKind::subscription ? links::EntityKind::subscription
                                                                 : links::EntityKind::queue;
   facts->message_bytes_max = info.settings.message_bytes_max;
   facts->requires_session = info.settings.requires_session;
+  facts->status = info.settings.status;
   return facts;
 }
 

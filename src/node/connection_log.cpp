@@ -58,6 +58,10 @@ void ConnectionLog::link_detached(std::string_view name, std::string_view condit
   spdlog::info("connection={} link detached name='{}' condition={} {}", id_, shown(name), shown(condition),
                shown(text));
 }
+void ConnectionLog::message_unreadable(std::string_view entity, std::int64_t sequence, const Error& why) {
+  spdlog::error("connection={} message {} of '{}' cannot be delivered: {}", id_, sequence, shown(entity),
+                why.detail);
+}
 void ConnectionLog::closed(std::string_view condition, std::string_view text) {
   if (condition.empty())
     spdlog::debug("connection={} closed", id_);

@@ -20,6 +20,7 @@ class ConnectionLog final : public links::ConnectionObserver {
   void link_attached(std::string_view address, bool client_sends) override;
   void link_refused(std::string_view address, std::string_view condition, std::string_view text) override;
   void link_detached(std::string_view name, std::string_view condition, std::string_view text) override;
+  void message_unreadable(std::string_view entity, std::int64_t sequence, const Error& why) override;
   void closed(std::string_view condition, std::string_view text) override;
   void disconnected(const Error* why);
 

@@ -188,6 +188,8 @@ Result<void> Server::Impl::prepare_stores() {
     settings.number = number;
     settings.commands_max = options.storage.commands_max;
     settings.segment_bytes = options.storage.segment_bytes;
+    settings.rule_limits = {options.config.sql_filters_per_topic_max,
+                            options.config.correlation_filters_per_topic_max};
     const auto path = store_path(folder->path(), number);
     settings.shown = path.string();
     if (!options.ephemeral) {

@@ -30,8 +30,9 @@ std::uint64_t entropy() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
-store::StoreSettings store_settings() {
+store::StoreSettings store_settings(const StoreHostSettings& host) {
   store::StoreSettings settings;
+  settings.rule_limits = host.rule_limits;
   settings.seed = entropy();
   return settings;
 }
@@ -57,7 +58,7 @@ StoreHost::StoreHost(StoreHostSettings settings, const Roads& roads, Shard& home
   }
   store::StoreOwner& owner_of_store = *this;
   store_ = std::make_unique<store::Store>(
-      store_settings(), owner_of_store, [this](journal::JournalOwner& owner) { return make_journal(owner); });
+      store_settings(settings_), owner_of_store, [this](journal::JournalOwner& owner) { return make_journal(owner); });
 }
 
 StoreHost::~StoreHost() = default;

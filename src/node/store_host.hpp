@@ -35,6 +35,7 @@ struct StoreHostSettings {
   std::string shown{};                        // what the log calls its place
   std::size_t commands_max = 4096;
   std::uint64_t segment_bytes = 64u << 20;
+  rules::RuleLimits rule_limits{};
 };
 
 class StoreHost final : private store::StoreOwner {

@@ -28,7 +28,7 @@ namespace omnibus::rules {
 using SubscriptionId = std::uint32_t;
 
 // Of one topic; 0 means no limit.
-struct RuleLimits {
+struct RuleLimits {  // 0: none
   std::size_t sql_filters_max = 2'000;  // true and false filters count as SQL
   std::size_t correlation_filters_max = 100'000;
 };
@@ -67,6 +67,8 @@ struct Matches {
 class RuleSet {
  public:
   explicit RuleSet(RuleLimits limits = {}) : limits_(limits) {}
+  // For what is added from now on.
+  void set_limits(RuleLimits limits) { limits_ = limits; }
 
   // Fails with `entity_already_exists` (a rule of that name, in any case) or `resource_limit_exceeded` (too
   // many filters of this kind on the topic); nothing is changed then.

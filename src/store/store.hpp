@@ -54,6 +54,8 @@ struct StoreSettings {
   // What nobody waits for (locks, settlements without an answer) goes to the disk with what somebody does, or
   // after this: an idle consumer costs no sync of its own. 0: with every turn.
   std::chrono::milliseconds lazy_commit = std::chrono::milliseconds{10};
+  // Of each topic. What is there already stays when a limit is lowered.
+  rules::RuleLimits rule_limits{};
   std::chrono::milliseconds checkpoint_retry = std::chrono::seconds{30};
   std::chrono::milliseconds reopen_first = std::chrono::milliseconds{200};
   std::chrono::milliseconds reopen_longest = std::chrono::seconds{30};

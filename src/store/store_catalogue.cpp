@@ -91,7 +91,8 @@ void Store::Parts::when_created(PartitionId id, Created done) {
 void Store::Parts::make_machine(Partition& partition) {
   const PartitionInfo& info = partition.info;
   if (info.kind == PartitionKind::topic)
-    partition.topic = std::make_unique<broker::Topic>(info.topic_settings, random, info.created);
+    partition.topic =
+        std::make_unique<broker::Topic>(info.topic_settings, random, info.created, settings.rule_limits);
   else
     partition.queue = std::make_unique<broker::Queue>(info.settings, random, info.created);
 }
