@@ -318,6 +318,9 @@ void Catalogue::made_one() {
 }
 
 void Catalogue::end(Result<void> result) {
+  // Behind what the shards were told, so that a target that is there is found.
+  if (result && ready_)
+    for (const std::uint16_t store : stores_) roads_.stores[store]->start_errands();
   if (auto ready = std::exchange(ready_, nullptr)) ready(std::move(result));
 }
 

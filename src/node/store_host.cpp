@@ -33,6 +33,7 @@ std::uint64_t entropy() {
 store::StoreSettings store_settings(const StoreHostSettings& host) {
   store::StoreSettings settings;
   settings.rule_limits = host.rule_limits;
+  settings.errands_wait = true;
   settings.seed = entropy();
   return settings;
 }
@@ -57,8 +58,9 @@ StoreHost::StoreHost(StoreHostSettings settings, const Roads& roads, Shard& home
     background_ = std::make_unique<journal::IoThread>();
   }
   store::StoreOwner& owner_of_store = *this;
-  store_ = std::make_unique<store::Store>(
-      store_settings(settings_), owner_of_store, [this](journal::JournalOwner& owner) { return make_journal(owner); });
+  store_ =
+      std::make_unique<store::Store>(store_settings(settings_), owner_of_store,
+                                     [this](journal::JournalOwner& owner) { return make_journal(owner); });
 }
 
 StoreHost::~StoreHost() = default;
@@ -147,6 +149,14 @@ void StoreHost::create(NewEntity entity, store::PartitionId topic, Created done)
                                    .document = std::move(subscription.document)},
                                   std::move(made));
     }
+    end_turn(now);
+  });
+}
+
+void StoreHost::start_errands() {
+  post([this] {
+    const Instant now = wall_now();
+    store_->start_errands(now);
     end_turn(now);
   });
 }

@@ -53,6 +53,8 @@ class StoreHost final : private store::StoreOwner {
   using Created = std::move_only_function<void(Result<store::PartitionInfo>)>;
   // `topic` is the one of a new subscription.
   void create(NewEntity entity, store::PartitionId topic, Created done);
+  // The home shard's directory knows all there is: messages may be forwarded.
+  void start_errands();
   [[nodiscard]] net::Mailbox<StoreCommand>& commands() { return commands_; }
   [[nodiscard]] std::uint16_t number() const { return settings_.number; }
   [[nodiscard]] const std::string& shown() const { return settings_.shown; }

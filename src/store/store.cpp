@@ -59,6 +59,12 @@ void Store::forwarded(Instant now, PartitionId from, broker::SequenceNumber sequ
   parts_->settle(false);
 }
 
+void Store::start_errands(Instant now) {
+  parts_->now = now;
+  parts_->errands_wait = false;
+  parts_->settle(true);
+}
+
 void Store::fail(Instant now, const std::string& reason) {
   Parts& parts = *parts_;
   parts.now = now;
@@ -128,6 +134,7 @@ Store::Parts::Parts(StoreSettings with, StoreOwner& whose, const MakeJournal& ma
       outbox(moving, cache, reader, [this](Letter&& letter) { send(std::move(letter)); }),
       journal(make_journal(*this)) {
   reader.use(*journal);
+  errands_wait = settings.errands_wait;
   patience = settings.reopen_first;
 }
 

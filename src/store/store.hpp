@@ -54,6 +54,9 @@ struct StoreSettings {
   // What nobody waits for (locks, settlements without an answer) goes to the disk with what somebody does, or
   // after this: an idle consumer costs no sync of its own. 0: with every turn.
   std::chrono::milliseconds lazy_commit = std::chrono::milliseconds{10};
+  // Forwards and due messages of topics wait for start_errands(): for an owner that learns only after the
+  // start where their targets are.
+  bool errands_wait = false;
   // Of each topic. What is there already stays when a limit is lowered.
   rules::RuleLimits rule_limits{};
   std::chrono::milliseconds checkpoint_retry = std::chrono::seconds{30};
@@ -199,6 +202,9 @@ class Store {
 
   // The result of an on_forward() that the owner took.
   void forwarded(Instant now, PartitionId from, broker::SequenceNumber sequence, std::optional<Error> error);
+
+  // From now on, also after a failure. Does nothing when StoreSettings::errands_wait is not set.
+  void start_errands(Instant now);
 
   // Administration: the store answers as if it had failed, until restore(). Nothing is lost by it, and what
   // waits for the disk is still answered.

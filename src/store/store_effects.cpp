@@ -84,7 +84,7 @@ void Store::Parts::work_off() {
       put_aside(std::move(letter));
     }
     // A copy takes space: with the disk full they wait.
-    if (!errands.empty() && !full && is_open() && !broken &&
+    if (!errands.empty() && !errands_wait && !full && is_open() && !broken &&
         backlog_bytes + turn_bytes <= settings.backlog_bytes_max) {
       more = true;
       Letter letter = std::move(errands.front());

@@ -168,6 +168,7 @@ struct Store::Parts final : journal::JournalOwner {
 
   // What effects ask of the store itself, done when nothing else is.
   std::deque<Letter> errands;  // forwards, due messages
+  bool errands_wait = false;
   std::deque<Letter> unreadable;
   std::vector<PartitionId> idle;
   std::optional<Error> own_refusal;  // of the store's own request

@@ -409,6 +409,27 @@ TEST(StoreForward, MessageMovesToAnotherPartitionOfTheStore) {
   EXPECT_THAT(rig.peek(source, broker::SubQueue::dead_letter), ElementsAre("y"));
 }
 
+// After a start the owner does not know at once where targets are: what it would call missing only waits.
+TEST(StoreForward, WaitsUntilTheOwnerKnowsTheTargets) {
+  RigSettings settings;
+  settings.store.errands_wait = true;
+  StoreRig rig{settings};
+  rig.open();
+  const auto target = rig.create("target");
+  const auto source = rig.create("source", {.forward_to = "target"});
+  rig.send(source, "x");
+  EXPECT_EQ(rig.store->counts(source)->active, 1u);
+  EXPECT_EQ(rig.store->counts(source)->dead_letter, 0u);
+  rig.owner->route = [&](ForwardRequest&) -> Result<std::optional<PartitionId>> {
+    return std::optional{target};
+  };
+  rig.store->start_errands(rig.owner->clock);
+  rig.turn();
+  EXPECT_THAT(rig.peek(target), ElementsAre("x"));
+  rig.send(source, "y");
+  EXPECT_THAT(rig.peek(target), ElementsAre("x", "y"));
+}
+
 TEST(StoreForward, OwnerTakesWhatGoesElsewhere) {
   StoreRig rig;
   rig.open();
