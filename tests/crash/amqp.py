@@ -9,7 +9,7 @@ import itertools
 import struct
 
 from wire.frames import Header, frame, header, parse_frame
-from wire.values import (NULL, binary, boolean, decode_all, described, encode, list_, map_, string, symbol, timestamp,
+from wire.values import (NULL, binary, boolean, decode_all, described, encode, list_, long_, map_, string, symbol, timestamp,
                          ubyte, uint, ulong, ushort)
 
 RULE, KEY = "RootManageSharedAccessKey", "SAS_KEY_VALUE"
@@ -409,15 +409,21 @@ class Management:
 
 # Messages.
 
-def message(key, body, session=None, due=None):
+def message(key, body, session=None, due=None, subject=None, properties=None):
+    """`properties` are texts and whole numbers."""
     sections = [described(ulong(0x70), list_(boolean(True)))]
     if due is not None:
         sections.append(described(ulong(0x72), map_((symbol("x-opt-scheduled-enqueue-time"),
                                                      timestamp(int(due * 1000))))))
-    fields = [string(key)]
+    fields = [string(key)] + [NULL] * 10
+    if subject is not None:
+        fields[3] = string(subject)
     if session is not None:
-        fields += [NULL] * 9 + [string(session)]
+        fields[10] = string(session)
     sections.append(described(ulong(0x73), list_(*fields)))
+    if properties:
+        sections.append(described(ulong(0x74), map_(*(
+            (string(k), string(v) if isinstance(v, str) else long_(v)) for k, v in properties.items()))))
     sections.append(described(ulong(0x75), binary(body)))
     return b"".join(map(encode, sections))
 
@@ -443,5 +449,8 @@ class Received:
         self.count = header_[4].value
         self.body = sections[0x75].value if 0x75 in sections else None
         application = {k.value: v.value for k, v in sections[0x74].value} if 0x74 in sections else {}
-        self.reason = application.get("DeadLetterReason")
-        self.description = application.get("DeadLetterErrorDescription")
+        self.reason = application.pop("DeadLetterReason", None)
+        self.description = application.pop("DeadLetterErrorDescription", None)
+        self.rule = application.pop("RuleName", None)  # whose action made this copy
+        self.properties = application
+        self.routing_key = annotations.get("x-routing-key")

@@ -19,16 +19,16 @@ class NotReady(Exception):
 
 class Broker:
     """`wrap` is a command that runs the rest of its arguments; `view` is where this process sees the data folder;
-    `settings` are the broker's own of Config.json."""
+    `entities` and `settings`, the broker's own, go into Config.json as they are."""
 
-    def __init__(self, binary, folder, queues, wrap=(), view=None, settings=None):
+    def __init__(self, binary, folder, entities, wrap=(), view=None, settings=None):
         self.binary, self.wrap = binary, list(wrap)
         self.data = folder / "data"
         self.view = view or self.data
         self.config = folder / "config.json"
         self.log_path = folder / "broker.log"
         self.config.write_text(json.dumps({"UserConfig": {
-            "Namespaces": [{"Name": "sbemulatorns", "Queues": queues, "Topics": []}],
+            "Namespaces": [{"Name": "sbemulatorns", "Queues": [], "Topics": [], **entities}],
             "Logging": {"Type": "Console"}}, "Omnibus": settings or {}}, indent=1))
         self.log_path.touch()
         self.process = None

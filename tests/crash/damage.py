@@ -23,7 +23,7 @@ class Scene:
 
     def __init__(self, arguments, folder, **how):
         folder.mkdir(parents=True, exist_ok=True)
-        self.broker = Broker(arguments.binary, folder, load.config_queues(), **how)
+        self.broker = Broker(arguments.binary, folder, {"Queues": load.config_queues()}, **how)
         self.ledger = Ledger()
 
     async def send(self, count, size=2000):

@@ -4,6 +4,9 @@ A message is in one place: nowhere, active, deferred, scheduled, dead-lettered, 
 for each message the places it may be in. While an answer is outstanding, or lost with the broker, that is
 the old place or the new one; an answer leaves one. Looking at the broker after a restart decides what was
 open, and from then on that is certain too: nothing may change its mind twice.
+
+Where a message ends is a queue or a subscription. A copy of a published message is an entry of its own, under
+the message's key and, when the action of a rule made it, the rule's name.
 """
 
 import itertools
@@ -12,6 +15,9 @@ import time
 ABSENT, ACTIVE, DEFERRED, SCHEDULED, DEAD, GONE = "absent", "active", "deferred", "scheduled", "dead", "gone"
 SOMEWHERE = {ACTIVE, DEFERRED, SCHEDULED, DEAD}
 STATES = {0: ACTIVE, 1: DEFERRED, 2: SCHEDULED}
+# A broker that runs has this long to do by itself what is due: to expire, to activate, to copy.
+DUE_SECONDS = 5
+EXPIRED = ("TTLExpiredException", None)
 
 
 def body_of(key, size):
@@ -20,10 +26,21 @@ def body_of(key, size):
     return (pattern * (size // len(pattern) + 1))[:size]
 
 
+def name_of(key, rule):
+    return f"{key} by {rule}" if rule else key
+
+
 class Entry:
-    def __init__(self, key, queue, size, *, session=None, due=None, stream=None, group=None):
+    """`rule` made this copy; `properties` are all it has, `routing_key` what it shows, if they are known.
+    `hidden`: what is scheduled cannot be seen, for it is at the topic. `ttl`: then it is a dead letter."""
+
+    def __init__(self, key, queue, size, *, session=None, due=None, stream=None, group=None, rule=None,
+                 properties=None, routing_key=None, hidden=False, ttl=None, reason=None):
         self.key, self.queue, self.size, self.session, self.due = key, queue, size, session, due
         self.stream, self.group = stream, group
+        self.name = name_of(key, rule)
+        self.properties, self.routing_key, self.hidden, self.ttl = properties, routing_key, hidden, ttl
+        self.sent = self.answered = None  # when, if its time is limited
         self.places = {ABSENT}
         self.pending = []
         self.number = None  # its sequence number, once seen
@@ -31,7 +48,8 @@ class Entry:
         self.abandoned = 0  # acknowledged
         self.deliveries = 0  # seen by us
         self.born = 0  # how many crashes there had been
-        self.reason = None
+        self.reason = reason  # and description, of a dead letter; None: any
+        self.again = 0  # copies more than one, where forwarding may make some
 
     def may_be(self):
         return self.places.union(step.target for step in self.pending)
@@ -48,12 +66,15 @@ class Step:
 class Ledger:
     def __init__(self, clock=time.time):
         self.clock = clock
-        self.entries = {}
-        self.numbers = {}  # (queue, number) -> key
+        self.entries = {}  # by queue and name
+        self.repeating = set()  # queues that get messages from another store: at least once
+        self.ready_at = clock()  # since when the broker runs
+        self.found = {}  # queue -> {name: place} of this look
+        self.numbers = {}  # (queue, number) -> name
         self.states = {}  # session -> values it may have
         self.groups = {}  # batches without an answer: group -> keys
         self.streams = {}  # stream -> entries in the order they were sent, since the last look
-        self.live = {}  # queue -> {key: entry} of what may still be somewhere
+        self.live = {}  # queue -> {name: entry} of what may still be somewhere
         self.vanishing = {}  # queue -> how many pre-settled deliveries may have been lost on the way
         self.crashes = 0
         self.violations = []
@@ -61,22 +82,33 @@ class Ledger:
         self.answered = 0
 
     def violation(self, entry, text):
-        what = f"{entry.queue}: {entry.key} {text} (may be {'/'.join(sorted(entry.may_be()))}, number {entry.number})" \
+        what = f"{entry.queue}: {entry.name} {text} (may be {'/'.join(sorted(entry.may_be()))}, number {entry.number})" \
             if isinstance(entry, Entry) else f"{entry}: {text}"
         self.violations.append(what)
 
     # What the load says.
 
-    def new(self, queue, size, **how):
-        entry = Entry(f"{queue}-{next(self.names)}", queue, size, **how)
-        entry.born = self.crashes
-        self.entries[entry.key] = entry
-        self.live.setdefault(queue, {})[entry.key] = entry
+    def new_key(self, queue):
+        return f"{queue}-{next(self.names)}"
+
+    def new(self, queue, size, key=None, **how):
+        entry = Entry(key or self.new_key(queue), queue, size, **how)
+        self._add(entry)
         if entry.stream is not None:
-            self.streams.setdefault(entry.stream, []).append(entry)
+            self.streams.setdefault((entry.stream, queue), []).append(entry)
         if entry.group is not None:
             self.groups.setdefault(entry.group, []).append(entry)
         return entry
+
+    def _add(self, entry):
+        entry.born = self.crashes
+        entry.sent = self.clock()
+        self.entries[entry.queue, entry.name] = entry
+        self.live.setdefault(entry.queue, {})[entry.name] = entry
+
+    def revive(self, entry):
+        """It never came to be, and is sent once more."""
+        self.live.setdefault(entry.queue, {})[entry.name] = entry
 
     def begin(self, entry, target):
         step = Step(entry, target, ABSENT in entry.places and entry.places <= {ABSENT})
@@ -91,6 +123,8 @@ class Ledger:
         """The broker said that it happened."""
         self._forget(step)
         self.answered += 1
+        if step.from_nothing:
+            step.entry.answered = self.clock()
         if not step.proved:
             step.entry.places = {step.target}
             self._bury(step.entry)
@@ -111,13 +145,16 @@ class Ledger:
 
     def _bury(self, entry):
         if not entry.may_be() & SOMEWHERE:
-            self.live.get(entry.queue, {}).pop(entry.key, None)
+            self.live.get(entry.queue, {}).pop(entry.name, None)
 
     def _prove(self, entry, place):
         """It is in this place now, so every change that leads there has happened."""
         targets = {place}
         if place == ACTIVE and entry.due is not None and self.clock() >= entry.due:
             targets.add(SCHEDULED)  # activated
+        if place == DEAD and entry.ttl is not None and self.clock() >= entry.sent + entry.ttl:
+            targets.add(ACTIVE)  # expired
+            entry.reason = EXPIRED
         proving = [step for step in entry.pending if step.target in targets]
         if not proving and not entry.places & targets:
             return False
@@ -135,13 +172,21 @@ class Ledger:
             self.violation(entry, "came with another body")
         if seen.session != entry.session:
             self.violation(entry, f"came in session {seen.session}, not {entry.session}")
-        if place == DEAD and entry.reason and (seen.reason, seen.description) != entry.reason:
+        if entry.properties is not None and seen.properties != entry.properties:
+            self.violation(entry, f"came with properties {seen.properties}, not {entry.properties}")
+        if entry.routing_key is not None and seen.routing_key != entry.routing_key:
+            self.violation(entry, f"came with routing key {seen.routing_key!r}, not {entry.routing_key!r}")
+        if place == DEAD and entry.reason and (
+                seen.reason != entry.reason[0] or entry.reason[1] not in (None, seen.description)):
             self.violation(entry, f"is dead because of {(seen.reason, seen.description)}, not {entry.reason}")
+        if place == ACTIVE and entry.ttl is not None and entry.answered is not None and \
+                self.clock() > max(entry.answered + entry.ttl, self.ready_at) + DUE_SECONDS:
+            self.violation(entry, "has outlived its time")
         most = entry.deliveries + self.crashes - entry.born
         if not entry.abandoned <= seen.count <= most:
             self.violation(entry, f"has delivery count {seen.count}, expected {entry.abandoned} to {most}")
-        owner = self.numbers.setdefault((entry.queue, seen.number), entry.key)
-        if owner != entry.key:
+        owner = self.numbers.setdefault((entry.queue, seen.number), entry.name)
+        if owner != entry.name:
             self.violation(entry, f"has number {seen.number}, which {owner} has or had")
         known = entry.scheduled_number if place == SCHEDULED else entry.number
         if known is not None and known != seen.number:
@@ -151,11 +196,30 @@ class Ledger:
         else:
             entry.number = seen.number
 
+    def _find(self, queue, seen):
+        """The entry of a message that is at `queue`, or None when nobody sent it there."""
+        entry = self.entries.get((queue, name_of(seen.key, seen.rule)))
+        if queue not in self.repeating or entry is None or entry.number in (None, seen.number):
+            return entry
+        known = self.numbers.get((queue, seen.number))
+        if known is not None:
+            return self.entries[queue, known]
+        # Accepted at the target, and the broker died before the source knew: once more with each crash, at most.
+        entry.again += 1
+        if entry.again > self.crashes - entry.born:
+            self.violation(entry, f"was forwarded {entry.again + 1} times, with {self.crashes - entry.born} crashes")
+        copy = Entry(entry.key, queue, entry.size)
+        copy.name = f"{entry.name} for the {entry.again + 1}. time"
+        copy.places = {ACTIVE}
+        self._add(copy)
+        copy.born = entry.born
+        return copy
+
     def delivered(self, queue, seen, place=ACTIVE):
         """A receiver got it. Returns the entry, or None when nobody sent it."""
-        entry = self.entries.get(seen.key)
-        if entry is None or entry.queue != queue:
-            self.violation(queue, f"a message nobody sent was delivered: {seen.key}")
+        entry = self._find(queue, seen)
+        if entry is None:
+            self.violation(queue, f"a message nobody sent was delivered: {name_of(seen.key, seen.rule)}")
             return None
         if place == ACTIVE and entry.due is not None and self.clock() < entry.due:
             self.violation(entry, "was delivered before its time")
@@ -190,36 +254,54 @@ class Ledger:
     def crashed(self):
         self.crashes += 1
 
+    def started(self):
+        self.ready_at = self.clock()
+
     def look(self, queue, main, dead):
         """`main` and `dead` are all messages a queue and its dead-letter queue hold, in order; no client is at work."""
         found = {}
         for seen, in_dead in [*((m, False) for m in main), *((m, True) for m in dead)]:
             place = DEAD if in_dead else STATES.get(seen.state, f"state {seen.state}")
-            entry = self.entries.get(seen.key)
-            if entry is None or entry.queue != queue:
-                self.violation(queue, f"holds a message nobody sent: {seen.key} as {place}")
+            entry = self._find(queue, seen)
+            if entry is None:
+                self.violation(queue, f"holds a message nobody sent: {name_of(seen.key, seen.rule)} as {place}")
                 continue
-            if seen.key in found:
-                # While we were looking it may have become due, and then it has a new number.
-                if not (found[seen.key] == SCHEDULED and place == ACTIVE and entry.due is not None):
-                    self.violation(entry, f"is there twice, as {found[seen.key]} and as {place}")
-            found[seen.key] = place
+            if entry.name in found:
+                # While we were looking it may have become due, and then it has a new number, or have expired.
+                before = found[entry.name]
+                if not (before == SCHEDULED and place == ACTIVE and entry.due is not None
+                        or before == ACTIVE and place == DEAD and entry.ttl is not None):
+                    self.violation(entry, f"is there twice, as {before} and as {place}")
+            found[entry.name] = place
             if not self._prove(entry, place):
                 self.violation(entry, f"is {place}")
                 entry.places = {place}
-                self.live.setdefault(queue, {})[entry.key] = entry
+                self.live.setdefault(queue, {})[entry.name] = entry
             self._check_message(entry, seen, place)
         for numbers in ([m.number for m in main], [m.number for m in dead]):
             if numbers != sorted(numbers):
                 self.violation(queue, f"peek is not in order: {numbers}")
         self._look_for_lost(queue, found)
-        self._look_at_groups(queue, found)
         self._look_at_streams(queue)
+        self.found[queue] = found
+
+    def looked(self):
+        """All queues and subscriptions were looked at: what belongs together is there together."""
+        self._look_at_groups()
+        self.found.clear()
 
     def _look_for_lost(self, queue, found):
         may_vanish = self.vanishing.pop(queue, 0)
-        for key, entry in list(self.live.get(queue, {}).items()):
-            if key in found:
+        for name, entry in list(self.live.get(queue, {}).items()):
+            if name in found:
+                continue
+            if entry.hidden and SCHEDULED in entry.places and \
+                    self.clock() < max(entry.due, self.ready_at) + DUE_SECONDS:
+                continue  # nobody can know yet
+            if entry.places == {SCHEDULED}:
+                self.violation(entry, "was scheduled and never came")
+                entry.places = {GONE}
+                self._bury(entry)
                 continue
             if entry.places & {ABSENT, GONE}:
                 entry.places &= {ABSENT, GONE}
@@ -231,23 +313,24 @@ class Ledger:
                 entry.places = {GONE}
             self._bury(entry)
 
-    def _look_at_groups(self, queue, found):
-        """A batch without an answer is there as a whole or not at all."""
+    def _look_at_groups(self):
+        """A transfer without an answer, with all its messages and copies, is there as a whole or not at all."""
         for group, entries in list(self.groups.items()):
-            if entries[0].queue != queue:
-                continue
+            if any(e.hidden and SCHEDULED in e.places for e in entries):
+                continue  # later
             del self.groups[group]
             # What was delivered was there; what is absent for certain was not.
-            there = [e for e in entries if e.key in found or e.deliveries]
-            never = [e for e in entries if e.key not in found and not e.deliveries and e.places == {ABSENT}]
+            there = [e for e in entries if e.name in self.found[e.queue] or e.deliveries]
+            never = [e for e in entries if e.name not in self.found[e.queue] and not e.deliveries
+                     and e.places == {ABSENT}]
             if there and never:
-                self.violation(queue, f"of a batch {len(there)} messages are there and {len(never)} are not: "
-                                      f"{never[0].key}")
+                self.violation(never[0].queue, f"of a batch {len(there)} messages are there and {len(never)} are not: "
+                                               f"{never[0].name}")
 
     def _look_at_streams(self, queue):
         """What one link sent has ascending numbers."""
         for stream, entries in list(self.streams.items()):
-            if entries[0].queue != queue:
+            if stream[1] != queue:
                 continue
             del self.streams[stream]
             numbered = [e for e in entries if e.number is not None and e.due is None]

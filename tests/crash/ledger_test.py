@@ -1,13 +1,14 @@
 """The ledger itself: each kind of wrong must be noticed, and nothing else."""
 
-from .ledger import ACTIVE, DEAD, DEFERRED, GONE, SCHEDULED, Ledger, body_of
+from .ledger import ACTIVE, DEAD, DEFERRED, DUE_SECONDS, GONE, SCHEDULED, Ledger, body_of
 
 
 class Seen:
     def __init__(self, entry, number, state=0, **changed):
         self.key, self.session, self.number, self.state = entry.key, entry.session, number, state
         self.count, self.body = 0, body_of(entry.key, entry.size)
-        self.reason = self.description = None
+        self.reason = self.description = self.rule = self.routing_key = None
+        self.properties = {}
         self.__dict__.update(changed)
 
 
@@ -27,6 +28,7 @@ class Story:
 
     def look(self, *main, dead=()):
         self.ledger.look("q", list(main), list(dead))
+        self.ledger.looked()
         return self.ledger.violations
 
 
@@ -242,6 +244,122 @@ def a_session_forgets_its_state():
     fine = not s.ledger.violations
     s.ledger.state_seen("s", b"2")
     return fine and "state is" in s.ledger.violations[0]
+
+
+@story
+def a_copy_is_at_one_subscription_and_not_at_the_other():
+    s = Story()
+    one = s.send(answered=False, group="g")
+    other = s.ledger.new("r", 50, one.key, group="g")
+    s.ledger.unknown(s.ledger.begin(other, ACTIVE))
+    s.ledger.look("r", [], [])
+    return "of a batch" in s.look(Seen(s.entry, 1), Seen(one, 2))[0]
+
+
+@story
+def copies_of_two_rules_are_two_messages():
+    s = Story()
+    copy = s.send(key=s.entry.key, rule="double", properties={"twice": 4})
+    both = Seen(s.entry, 1), Seen(copy, 2, rule="double", properties={"twice": 4})
+    return not s.look(*both) and "is lost" in s.look(both[0])[0]
+
+
+@story
+def an_action_does_something_else():
+    s = Story(rule="double", properties={"twice": 4})
+    return "properties" in s.look(Seen(s.entry, 1, rule="double", properties={"twice": 5}))[0]
+
+
+@story
+def a_message_shows_another_routing_key():
+    s = Story(routing_key="a.b")
+    return not s.look(Seen(s.entry, 1, routing_key="a.b")) and "routing key" in s.look(Seen(s.entry, 1))[0]
+
+
+@story
+def what_is_scheduled_at_a_topic_comes_or_is_missed():
+    s, t = Story(due=2000.0, hidden=True), Story(due=2000.0, hidden=True)
+    waits = not s.look() and not t.look()
+    s.now = t.now = 2000.0
+    comes = not s.look(Seen(s.entry, 7)) and not t.look()
+    t.now = 2000.0 + DUE_SECONDS
+    return waits and comes and "never came" in t.look()[0]
+
+
+@story
+def a_broker_that_was_down_gets_time_for_what_is_due():
+    s = Story(due=1500.0, hidden=True)
+    s.now = 2000.0
+    s.ledger.started()
+    return not s.look() and not s.look(Seen(s.entry, 7))
+
+
+@story
+def a_message_expires_in_its_time():
+    s = Story(ttl=10)
+    early = "is dead" in Story(ttl=10).look(dead=[Seen(s.entry, 1, reason="TTLExpiredException")])[0]
+    s.now += 10
+    return early and not s.look(dead=[Seen(s.entry, 1, reason="TTLExpiredException")])
+
+
+@story
+def an_expired_message_has_another_reason():
+    s = Story(ttl=10)
+    s.now += 10
+    return "because" in s.look(dead=[Seen(s.entry, 1, reason="?")])[0]
+
+
+@story
+def a_message_outlives_its_time():
+    s = Story(ttl=10)
+    s.now += 10 + DUE_SECONDS
+    fine = not s.look(Seen(s.entry, 1))
+    s.now += 1
+    return fine and "outlived" in s.look(Seen(s.entry, 1))[0]
+
+
+@story
+def a_message_from_another_store_may_come_once_more_after_a_crash():
+    s = Story()
+    s.ledger.repeating.add("q")
+    s.ledger.delivered("q", Seen(s.entry, 1))
+    s.ledger.done(s.ledger.begin(s.entry, GONE))
+    s.ledger.crashed()
+    again = s.ledger.delivered("q", Seen(s.entry, 2))
+    fine = not s.look(Seen(s.entry, 2)) and again is not s.entry
+    return fine and "is lost" in s.look()[0]
+
+
+@story
+def a_message_from_another_store_comes_twice_without_a_crash():
+    s = Story()
+    s.ledger.repeating.add("q")
+    return "forwarded 2 times" in s.look(Seen(s.entry, 1), Seen(s.entry, 2))[0]
+
+
+@story
+def a_message_of_the_same_store_is_forwarded_twice():
+    s = Story()
+    s.ledger.crashed()
+    return "twice" in s.look(Seen(s.entry, 1), Seen(s.entry, 2))[0]
+
+
+@story
+def a_dropped_duplicate_is_there_after_all():
+    s = Story()
+    s.ledger.delivered("q", Seen(s.entry, 1))
+    s.ledger.done(s.ledger.begin(s.entry, GONE))
+    return "is active" in s.look(Seen(s.entry, 2))[0]
+
+
+@story
+def what_never_came_can_be_sent_again():
+    s = Story()
+    late = s.send(answered=False)
+    s.look(Seen(s.entry, 1))
+    s.ledger.revive(late)
+    s.ledger.done(s.ledger.begin(late, ACTIVE))
+    return not s.look(Seen(s.entry, 1), Seen(late, 2)) and "is lost" in s.look(Seen(s.entry, 1))[0]
 
 
 def failures():

@@ -25,10 +25,13 @@ BENIGN = ("com.microsoft:message-lock-lost", "com.microsoft:session-lock-lost", 
           "amqp:connection:forced")
 
 
+# Message locks are as short as they can be, delivery counts as high.
+COMMON = {"LockDuration": f"PT{LOCK_SECONDS}S", "MaxDeliveryCount": 2000, "DefaultMessageTimeToLive": "P1D"}
+
+
 def config_queues():
-    """`Queues` of Config.json. Message locks are as short as they can be, delivery counts as high."""
-    common = {"LockDuration": f"PT{LOCK_SECONDS}S", "MaxDeliveryCount": 2000, "DefaultMessageTimeToLive": "P1D"}
-    return [{"Name": name, "Properties": {**common, "RequiresSession": name == SESSIONS}} for name in QUEUES]
+    """`Queues` of Config.json."""
+    return [{"Name": name, "Properties": {**COMMON, "RequiresSession": name == SESSIONS}} for name in QUEUES]
 
 
 class World:
@@ -100,8 +103,8 @@ class World:
                 then()
         future.add_done_callback(answered)
 
-    async def room(self, queue):
-        while len(self.ledger.live.get(queue, ())) >= LIVE_MAX[queue]:
+    async def room(self, queue, most=150):
+        while len(self.ledger.live.get(queue, ())) >= LIVE_MAX.get(queue, most):
             await asyncio.sleep(0.02)
             if self.connections[0].lost.done():
                 raise Lost
@@ -117,13 +120,15 @@ def encoded(entry):
     return amqp.message(entry.key, body_of(entry.key, entry.size), entry.session, entry.due)
 
 
-async def send_singly(world, queue):
-    link = Sender(await world.connect(), queue)
+async def send_singly(world, queue, by=None, rest=0, **how):
+    """To `queue`, or to `by`, which forwards there."""
+    link = Sender(await world.connect(), by or queue)
     while True:
+        await asyncio.sleep(world.random.random() * rest)
         await link.ready()
         await world.room(queue)
         session = world.random.choice(SESSION_NAMES) if queue == SESSIONS else None
-        entry = world.ledger.new(queue, world.size(), session=session, stream=link.name)
+        entry = world.ledger.new(queue, world.size(), session=session, stream=None if by else link.name, **how)
         step = world.ledger.begin(entry, ACTIVE)
         future = link.post(encoded(entry))
         world.follow(future, amqp.check_outcome, step)
@@ -147,7 +152,7 @@ async def send_batches(world, queue):
         await asyncio.sleep(world.random.random() * 0.02)
 
 
-def settle(world, link, delivery, entry):
+def settle(world, link, delivery, entry, defer):
     """One of the ways to be done with a locked message."""
     ledger, choice = world.ledger, world.random.random()
     if choice < 0.60:
@@ -157,7 +162,7 @@ def settle(world, link, delivery, entry):
         def counted():
             entry.abandoned += 1
         world.follow(link.settle(delivery, amqp.ABANDON), lambda a: amqp.check_settled(a, amqp.ABANDON), then=counted)
-    elif choice < 0.80:
+    elif choice < 0.80 and defer:
         world.follow(link.settle(delivery, amqp.DEFER), lambda a: amqp.check_settled(a, amqp.DEFER),
                      ledger.begin(entry, DEFERRED))
     elif choice < 0.88:
@@ -172,8 +177,8 @@ def settle(world, link, delivery, entry):
     # else: it stays locked until the lock runs out
 
 
-async def receive_work(world):
-    link = Receiver(await world.connect(), WORK)
+async def receive_work(world, queue=WORK):
+    link = Receiver(await world.connect(), queue)
     await link.attached
     link.give(20)
     while True:
@@ -182,22 +187,22 @@ async def receive_work(world):
             link.give(20)
         if delivery is None:
             continue
-        entry = world.ledger.delivered(WORK, Received(delivery.payload))
+        entry = world.ledger.delivered(queue, Received(delivery.payload))
         if world.random.random() < 0.1:
             await asyncio.sleep(world.random.random() * 0.05)
         if entry:
-            settle(world, link, delivery, entry)
+            settle(world, link, delivery, entry, defer=queue == WORK)
 
 
-async def receive_dead(world):
-    link = Receiver(await world.connect(), f"{WORK}/$DeadLetterQueue")
+async def receive_dead(world, queue=WORK):
+    link = Receiver(await world.connect(), f"{queue}/$DeadLetterQueue")
     await link.attached
     while True:
         await asyncio.sleep(0.05)  # some should be there when the broker dies
         link.give(1)
         delivery = await link.next(1)
         if delivery:
-            entry = world.ledger.delivered(WORK, Received(delivery.payload), DEAD)
+            entry = world.ledger.delivered(queue, Received(delivery.payload), DEAD)
             if entry:
                 world.follow(link.settle(delivery, amqp.COMPLETE), lambda a: amqp.check_settled(a, amqp.COMPLETE),
                              world.ledger.begin(entry, GONE))
@@ -358,52 +363,51 @@ async def peek_all(management):
         start = page[-1].number + 1
 
 
-async def look(port, ledger):
-    """Compares all there is with the ledger. Returns how many messages there are."""
-    connection, total = await amqp.Connection.open(port), 0
-    try:
-        for queue in QUEUES:
-            main = await peek_all(Management(connection, queue))
-            dead = await peek_all(Management(connection, f"{queue}/$DeadLetterQueue"))
-            ledger.look(queue, main, dead)
-            total += len(main) + len(dead)
-    finally:
-        connection.close()
+async def look(connection, ledger, places=QUEUES):
+    """Compares all there is in these with the ledger. Returns how many messages there are."""
+    total = 0
+    for place in places:
+        main = await peek_all(Management(connection, place))
+        dead = await peek_all(Management(connection, f"{place}/$DeadLetterQueue"))
+        ledger.look(place, main, dead)
+        total += len(main) + len(dead)
     return total
 
 
-async def drain(port, ledger, seconds=30):
+async def drain(connection, ledger, places=(WORK, DELETED, IDLE), seconds=30):
     """Receives everything that is active and completes it: what is left then is what is kept aside."""
-    connection = await amqp.Connection.open(port)
     deadline = time.monotonic() + seconds
-    try:
-        for queue in (WORK, DELETED, IDLE):
-            link = Receiver(connection, queue)
-            await link.attached
-            while ledger.count(queue, ACTIVE):
-                if time.monotonic() > deadline:
-                    ledger.violation(queue, f"{ledger.count(queue, ACTIVE)} messages were not delivered in {seconds} s")
-                    return
-                link.give(50)
-                delivery = await link.next(1)
-                entry = ledger.delivered(queue, Received(delivery.payload)) if delivery else None
-                if entry:
-                    step = ledger.begin(entry, GONE)
-                    amqp.check_settled(await link.settle(delivery, amqp.COMPLETE), amqp.COMPLETE)
-                    ledger.done(step)
-        management = Management(connection, SESSIONS)
-        for name in SESSION_NAMES:
-            while True:
-                link = Receiver(connection, SESSIONS, session=name)
-                try:
-                    await link.attached
-                    break
-                except Refused as e:  # a lock of the life before
-                    if e.condition != "com.microsoft:session-cannot-be-locked" or time.monotonic() > deadline:
-                        raise
-                    await asyncio.sleep(0.2)
-            ledger.state_seen(name, (await management.request("get-session-state", ("session-id", string(name))))
-                              ["session-state"].value)
-            link.detach()
-    finally:
-        connection.close()
+    for place in places:
+        link = Receiver(connection, place)
+        await link.attached
+        while ledger.count(place, ACTIVE):
+            if time.monotonic() > deadline:
+                ledger.violation(place, f"{ledger.count(place, ACTIVE)} messages were not delivered in {seconds} s")
+                return
+            link.give(50)
+            delivery = await link.next(1)
+            entry = ledger.delivered(place, Received(delivery.payload)) if delivery else None
+            if entry:
+                step = ledger.begin(entry, GONE)
+                amqp.check_settled(await link.settle(delivery, amqp.COMPLETE), amqp.COMPLETE)
+                ledger.done(step)
+        link.detach()
+
+
+async def look_at_sessions(connection, ledger, seconds=30):
+    """The state of each session, once its lock of the life before has run out."""
+    deadline = time.monotonic() + seconds
+    management = Management(connection, SESSIONS)
+    for name in SESSION_NAMES:
+        while True:
+            link = Receiver(connection, SESSIONS, session=name)
+            try:
+                await link.attached
+                break
+            except Refused as e:
+                if e.condition != "com.microsoft:session-cannot-be-locked" or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.2)
+        ledger.state_seen(name, (await management.request("get-session-state", ("session-id", string(name))))
+                          ["session-state"].value)
+        link.detach()

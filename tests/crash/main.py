@@ -9,10 +9,10 @@ import shutil
 import tempfile
 import time
 
-from . import damage, ledger_test, load
-from .amqp import Lost, Refused
+from . import damage, flows, ledger_test, load, topics
+from .amqp import Connection, Lost, Refused
 from .broker import Broker, NotReady
-from .ledger import Ledger
+from .ledger import DUE_SECONDS, Ledger
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -46,7 +46,10 @@ class Run:
         self.arguments, self.verdicts = arguments, verdicts
         self.random = random.Random(arguments.seed)
         self.ledger = Ledger()
-        self.broker = Broker(arguments.binary, folder, load.config_queues())
+        self.flows, self.topics = flows.Flows(self.ledger), topics.Topics(self.ledger)
+        entities = topics.config(load.COMMON)
+        entities["Queues"] += load.config_queues() + flows.config_queues(load.COMMON)
+        self.broker = Broker(arguments.binary, folder, entities, settings={"Shards": flows.STORES})
 
     async def kills(self):
         """Returns True when everything was as the broker had said."""
@@ -68,8 +71,18 @@ class Run:
         await self.broker.stop()
         await self.start_and_look("a clean stop")
         self.ledger.crashed()  # deliveries of connections that were closed may have been counted
-        await load.drain(self.broker.port, self.ledger)
-        await load.look(self.broker.port, self.ledger)
+        await asyncio.sleep(DUE_SECONDS)  # what is due soon has come, what is mortal has expired
+        connection = await Connection.open(self.broker.port)
+        try:
+            await self.look(connection)
+            await load.drain(connection, self.ledger)
+            await load.look_at_sessions(connection, self.ledger)
+            await load.drain(connection, self.ledger, flows.DRAINED)
+            await load.drain(connection, self.ledger, topics.PLACES)
+            await self.topics.cancel_all(connection)
+            await self.look(connection)
+        finally:
+            connection.close()
         self.verdicts.say("everything can be received", self.take_violations())
         await self.broker.stop()
         return not self.verdicts.failed
@@ -80,10 +93,23 @@ class Run:
 
     async def start_and_look(self, after):
         seconds = await self.broker.start()
+        self.ledger.started()
         started = time.monotonic()
-        total = await load.look(self.broker.port, self.ledger)
+        connection = await Connection.open(self.broker.port)
+        try:
+            total = await self.look(connection)
+        finally:
+            connection.close()
         self.verdicts.say(f"look after {after}", self.take_violations(),
                           f"{total} messages, ready in {seconds:.2f} s, looked for {time.monotonic() - started:.2f} s")
+
+    async def look(self, connection):
+        await flows.wait_until_empty(connection, self.ledger, (flows.NEAR[0], flows.FAR[0], *topics.SOURCES))
+        total = await load.look(connection, self.ledger, (*load.QUEUES, *flows.PLACES, *topics.PLACES))
+        await self.topics.look_at_rules(connection)
+        self.ledger.looked()
+        self.topics.looked()
+        return total
 
     async def life(self, killed):
         if killed:
@@ -96,7 +122,7 @@ class Run:
         world = load.World(self.broker.port, self.ledger, random.Random(self.random.random()))
         if not killed:
             await load.fill_idle(world)
-        world.start(*load.everything(world))
+        world.start(*load.everything(world), *self.flows.actors(world), *self.topics.actors(world))
         await asyncio.sleep(self.random.random() * self.arguments.seconds_each)
         gone_by_itself = not self.broker.alive()
         self.broker.kill()
