@@ -24,6 +24,7 @@
 
 #include "../broker/broker_process.hpp"
 #include "../load/load_client.hpp"
+#include "../load/rounds.hpp"
 
 namespace omnibus::bench {
 namespace {
@@ -164,27 +165,6 @@ Latency latency(double seconds, double rate) {
   return {received.latency.percentile(0.5), received.latency.percentile(0.99),
           sent.outcome_after.percentile(0.99), static_cast<double>(received.latency.total()) / cpu};
 }
-
-// One figure of every round.
-class Rounds {
- public:
-  void add(double value) { values_.push_back(value); }
-  [[nodiscard]] double median() const {
-    auto sorted = values_;
-    std::ranges::sort(sorted);
-    return sorted.empty() ? 0 : sorted[sorted.size() / 2];
-  }
-  // "0.42 (0.31 to 0.55)"
-  [[nodiscard]] std::string text(int digits) const {
-    if (values_.empty()) return "not measured";
-    const auto [least, most] = std::ranges::minmax(values_);
-    return fmt::format("{:.{}f} ({:.{}f} to {:.{}f})", median(), digits, least, digits, most, digits);
-  }
-  [[nodiscard]] bool empty() const { return values_.empty(); }
-
- private:
-  std::vector<double> values_;
-};
 
 struct Figures {
   Rounds disk, loopback, one, one_of_raw, one_per_cpu, many, many_of_one, many_per_cpu;
