@@ -15,6 +15,7 @@ from .load import encoded, peek_all, receive_dead, receive_work, send_singly
 
 NEAR, FAR = ("relay", "arrived"), ("posted", "handed")  # source and target
 ONCE, MORTAL = "once", "mortal"
+BARRIERS = ("that", "this")  # a queue in each store
 MORTAL_SECONDS = 1
 STORES = 2
 PLACES = (NEAR[1], FAR[1], ONCE, MORTAL)
@@ -30,6 +31,7 @@ def store_of(name):
     return value % STORES
 
 
+assert {store_of(name) for name in BARRIERS} == set(range(STORES))
 assert store_of(NEAR[0]) == store_of(NEAR[1]) and store_of(FAR[0]) != store_of(FAR[1])
 
 
@@ -37,7 +39,7 @@ def config_queues(common):
     return [
         {"Name": NEAR[0], "Properties": {**common, "ForwardTo": NEAR[1]}},
         {"Name": FAR[0], "Properties": {**common, "ForwardTo": FAR[1]}},
-        *({"Name": name, "Properties": common} for name in (NEAR[1], FAR[1])),
+        *({"Name": name, "Properties": common} for name in (NEAR[1], FAR[1], *BARRIERS)),
         {"Name": ONCE, "Properties": {**common, "RequiresDuplicateDetection": True,
                                       "DuplicateDetectionHistoryTimeWindow": "P1D"}},
         {"Name": MORTAL, "Properties": {**common, "DefaultMessageTimeToLive": f"PT{MORTAL_SECONDS}S",
@@ -96,3 +98,8 @@ async def wait_until_empty(connection, ledger, sources):
             await asyncio.sleep(0.02)
         if dead := await peek_all(Management(connection, f"{source}/$DeadLetterQueue")):
             ledger.violation(source, f"could not forward {dead[0].key}: {dead[0].reason}, {dead[0].description}")
+    # It leaves its source at once and is seen at the target when that is durable; so is everything before this.
+    for name in BARRIERS:
+        link = Sender(connection, name)
+        await link.ready()
+        amqp.check_outcome(await link.post(amqp.message("barrier", b"")))

@@ -295,10 +295,11 @@ class Ledger:
         for name, entry in list(self.live.get(queue, {}).items()):
             if name in found:
                 continue
-            if entry.hidden and SCHEDULED in entry.places and \
+            # While it changes its number, from scheduled to active, nobody sees it.
+            if SCHEDULED in entry.places and (entry.hidden or entry.due <= self.clock()) and \
                     self.clock() < max(entry.due, self.ready_at) + DUE_SECONDS:
-                continue  # nobody can know yet
-            if entry.places == {SCHEDULED}:
+                continue  # the next look will tell
+            if entry.places == {SCHEDULED} and entry.due <= self.clock():
                 self.violation(entry, "was scheduled and never came")
                 entry.places = {GONE}
                 self._bury(entry)

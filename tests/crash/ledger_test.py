@@ -220,6 +220,15 @@ def a_scheduled_message_waits_and_is_activated():
 
 
 @story
+def a_scheduled_message_is_missing_before_its_time_or_long_after_it():
+    s, t = Story(due=2000.0), Story(due=2000.0)
+    t.now = 2000.0
+    changes = not t.look()
+    t.now += DUE_SECONDS
+    return changes and "is lost" in s.look()[0] and "never came" in t.look()[0]
+
+
+@story
 def a_scheduled_message_comes_too_early():
     s = Story(due=2000.0)
     s.ledger.delivered("q", Seen(s.entry, 7))
