@@ -65,8 +65,8 @@ class Scene:
 
     def wrong(self, seen):
         """Keys of messages with a body that was never sent."""
-        entries = self.ledger.entries
-        return [m.key for m in seen if m.key not in entries or m.body != body_of(m.key, entries[m.key].size)]
+        sizes = {e.key: e.size for e in self.ledger.entries.values()}
+        return [m.key for m in seen if m.key not in sizes or m.body != body_of(m.key, sizes[m.key])]
 
     def keys(self):
         return [e.key for e in self.ledger.entries.values() if e.places == {ACTIVE}]
@@ -239,7 +239,9 @@ async def full_disk(arguments, verdicts, folder):
         scene.broker.kill()
         scene.ledger.crashed()
         await scene.broker.start()
-        await load.look(scene.broker.port, scene.ledger)
+        connection = await amqp.Connection.open(scene.broker.port)
+        await load.look(connection, scene.ledger)
+        connection.close()
         verdicts.say("nothing was lost on a full disk", scene.ledger.violations, f"{accepted} messages")
         await scene.broker.stop()
     except (Lost, Refused) as e:
