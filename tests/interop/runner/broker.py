@@ -34,10 +34,10 @@ def settings(profile, material):
             "Tls": {"ClientCaFile": str(material.client_ca)},
             "ClientCertificates": [{"Name": material.client_subject, "Rights": ["Send", "Listen"]}]},
     }[profile]
-    queues = scenarios.config_queues() if profile == "queues" else []
+    entities = scenarios.config_entities() if profile == "queues" else {"Queues": [], "Topics": []}
     return {
         "UserConfig": {
-            "Namespaces": [{"Name": "sbemulatorns", "Queues": queues, "Topics": [], "AuthorizationRules": [
+            "Namespaces": [{"Name": "sbemulatorns", **entities, "AuthorizationRules": [
                 {"KeyName": "SendOnly", "PrimaryKey": "send-only-key", "SecondaryKey": "send-only-key-2",
                  "Rights": ["Send"]},
                 {"KeyName": "ListenOnly", "PrimaryKey": "listen-only-key", "SecondaryKey": "listen-only-key-2",

@@ -5,6 +5,8 @@ To add one: put its name here and a function of that name into the client's prog
 does not know a name it was given reports a failure, so a forgotten one cannot pass.
 """
 
+from . import topics
+
 # What every Service Bus SDK must do. The cases of connect-*: attaching to an entity that does not
 # exist must give the SDK's own not-found error, which proves SASL, $cbs, and the refusal.
 SDK = [
@@ -48,20 +50,41 @@ PLAIN_QUEUES = [
     "plain-queue/modify", "plain-queue/reject", "plain-queue/credit", "plain-queue/drain", "plain-queue/dlq-address",
 ]
 
+# What a Service Bus SDK does with a topic and its subscriptions.
+TOPICS = [
+    "topic/publish", "topic/batch", "topic/settle", "topic/receive-and-delete", "topic/dead-letter", "topic/session",
+    "topic/defer", "topic/peek", "topic/schedule", "topic/cancel-scheduled", "topic/duplicates", "topic/sql-filter",
+    "topic/correlation-filter", "topic/true-false-filter", "topic/nobody", "topic/action", "topic/filter-error",
+    "topic/ttl", "topic/forward-to-queue", "topic/forward-from-queue", "topic/wrong-direction", "topic/letter-case",
+    "exchange/sdk",
+]
+# What an SDK with a rule manager on AMQP does; the others administer rules over HTTP.
+RULES = [
+    "rule/add-enumerate", "rule/configured", "rule/default-removed", "rule/remove", "rule/duplicate-name",
+    "rule/bad-sql", "rule/later-messages-only", "rule/action",
+]
+# What a plain AMQP client does with exchanges, and with a topic.
+EXCHANGES = [
+    "exchange/direct", "exchange/topic", "exchange/fanout", "exchange/headers-all", "exchange/headers-any",
+    "exchange/key-in-address", "exchange/exchanges-address", "exchange/annotations", "exchange/unroutable-accept",
+    "exchange/unroutable-release", "exchange/prefetch", "exchange/queues-address", "exchange/dead-letter",
+    "topic/publish",
+]
+
 CLIENTS = {
-    "js": SDK + QUEUES + SESSIONS,
+    "js": SDK + QUEUES + SESSIONS + TOPICS + RULES,
     # Only this version and Go list sessions.
-    "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + ["session/list"],
-    "python-7.14": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS,
+    "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + ["session/list"] + TOPICS,
+    "python-7.14": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + TOPICS,
     "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"]
-    + QUEUES + SESSIONS + ["session/list"],
+    + QUEUES + SESSIONS + ["session/list"] + TOPICS,
     # The Java SDK takes a refused certificate for a passing trouble and reports only its own time-out.
-    "java": [s for s in SDK if s != "connect-tls/untrusted"] + QUEUES + SESSIONS,
+    "java": [s for s in SDK if s != "connect-tls/untrusted"] + QUEUES + SESSIONS + TOPICS + RULES,
     "rhea": PLAIN + CBS + ["plain/tls", "plain/websocket", "no-sasl/attach-refused", "no-sasl/cbs",
-                           "external/client-certificate", "idle/keep-alive", "reconnect/restart"] + PLAIN_QUEUES,
+                           "external/client-certificate", "idle/keep-alive", "reconnect/restart"] + PLAIN_QUEUES + EXCHANGES,
     "proton-python": PLAIN + CBS + ["plain/tls", "external/client-certificate", "idle/keep-alive",
-                                    "reconnect/restart"] + PLAIN_QUEUES,
-    "proton-cpp": PLAIN + ["plain/tls", "idle/keep-alive", "reconnect/restart"] + PLAIN_QUEUES,
+                                    "reconnect/restart"] + PLAIN_QUEUES + EXCHANGES,
+    "proton-cpp": PLAIN + ["plain/tls", "idle/keep-alive", "reconnect/restart"] + PLAIN_QUEUES + EXCHANGES,
     "raw": [
         "header/sasl", "header/no-sasl", "header/tls-upgrade", "header/tls-inside-tls", "header/other-version",
         "header/other-protocol", "header/require-tls-sasl", "header/require-tls-plain",
@@ -89,6 +112,12 @@ CLIENTS = {
         "wire/renew-lock", "wire/update-disposition", "wire/batch-delete", "wire/session-filter-plain",
         "wire/session-filter-described", "wire/session-state", "wire/session-waits", "wire/session-time-out",
         "wire/no-attach-after-detach", "wire/session-freed-by-detach", "wire/message-sessions",
+        "topic/refusals", "topic/attach", "topic/delivery", "topic/letter-case", "topic/session-filter",
+        "topic/management", "topic/schedule",
+        "rule/add", "rule/remove", "rule/enumerate", "rule/configured", "rule/pages", "rule/errors", "rule/where",
+        "rule/later-messages-only",
+        "exchange/refusals", "exchange/delivery", "exchange/long-key", "exchange/batch", "exchange/bytes-preserved",
+        "exchange/prefetch",
     ],
 }
 
@@ -108,10 +137,14 @@ PROFILE = {
     "session": "queues",
     "plain-queue": "queues",
     "wire": "queues",
+    "topic": "queues",
+    "rule": "queues",
+    "exchange": "queues",
 }
 
-# Scenarios with queues get their own: QUEUE_OF gives its name, SHAPES its settings where the defaults of
-# Config.json (lock 1 minute, 3 deliveries, an hour to live) will not do.
+# Scenarios with queues get their own: queue_of gives its name, SHAPES its settings where the defaults of
+# Config.json (lock 1 minute, 3 deliveries, an hour to live) will not do. Those of the groups topic, rule and
+# exchange get a topic or an exchange of that name instead, by its shape in topics.py.
 # The SDKs mostly wait, and their scenarios with queues disturb nobody: these clients run several at a time.
 PATIENT = ["js", "python", "python-7.14", "go", "java"]
 LOCK_SECONDS = 5  # the shortest there is
@@ -142,34 +175,53 @@ SHAPES = {
 
 
 def queue_of(client, scenario):
+    """The name of the scenario's queue, topic or exchange."""
     return f"{client}-{scenario.replace('/', '-')}"
 
 
 def destination_of(client, scenario):
-    """Where the scenario's queue forwards to, if it does."""
+    """The queue to which the scenario's queue or subscription forwards, if it does."""
     return queue_of(client, scenario) + "-to"
 
 
+def source_of(client, scenario):
+    """The queue that forwards to the scenario's topic, if one does."""
+    return queue_of(client, scenario) + "-from"
+
+
+def _shape(scenario):
+    if topics.is_topic(scenario) or topics.is_exchange(scenario):
+        return topics.shape(scenario)
+    return SHAPES.get(scenario) or SHAPES.get(scenario.split("/")[0]) or {}
+
+
 def forwards(scenario):
-    return "{to}" in SHAPES.get(scenario, {}).values()
+    return topics.mentions(_shape(scenario), "{to}")
 
 
 def with_queues(client):
     return [s for s in CLIENTS[client] if profile(s) == "queues"]
 
 
-def config_queues():
-    """`Queues` of Config.json for the profile "queues". Destinations come first, as they must exist."""
-    queues = []
+def config_entities():
+    """`Queues`, `Topics` and `Exchanges` of Config.json for the profile "queues"."""
+    entities = {"Queues": [], "Topics": [], "Exchanges": []}
     for client in CLIENTS:
         for scenario in with_queues(client):
-            to = destination_of(client, scenario)
+            name, to = queue_of(client, scenario), destination_of(client, scenario)
+            shape = topics.replaced(_shape(scenario), "{to}", to)
             if forwards(scenario):
-                queues.append({"Name": to, "Properties": {}})
-            shape = SHAPES.get(scenario) or SHAPES.get(scenario.split("/")[0]) or {}
-            properties = {key: to if value == "{to}" else value for key, value in shape.items()}
-            queues.append({"Name": queue_of(client, scenario), "Properties": properties})
-    return queues
+                entities["Queues"].append({"Name": to, "Properties": {}})
+            if topics.is_topic(scenario):
+                entities["Topics"].append({"Name": name, **shape})
+            elif topics.is_exchange(scenario):
+                entities["Exchanges"].append({"Name": name, **shape})
+            else:
+                entities["Queues"].append({"Name": name, "Properties": shape})
+            if scenario in topics.SOURCES:
+                source = source_of(client, scenario)
+                entities["Queues"].append({"Name": source, "Properties": {"ForwardTo": name}})
+    return entities
 
 
 def profile(scenario):

@@ -34,6 +34,7 @@ type contextFile struct {
 	Together     []string          `json:"together"`
 	Queues       map[string]string `json:"queues"`
 	Destinations map[string]string `json:"destinations"`
+	Sources      map[string]string `json:"sources"`
 	LockSeconds  int               `json:"lock_seconds"`
 	Queue        string            `json:"queue"`
 	Topic        string            `json:"topic"`

@@ -10,6 +10,7 @@ from azure.servicebus.exceptions import (MessagingEntityNotFoundError, ServiceBu
                                          ServiceBusError)
 
 import sessions  # noqa: F401  it and the module queues register their scenarios
+import topics  # noqa: F401
 from report import REGISTERED, ask, check, context, run
 
 QUEUE, TOPIC, SUBSCRIPTION = context["queue"], context["topic"], context["subscription"]

@@ -70,6 +70,8 @@ public final class Main {
         Map<String, Steps.Body> withQueues = new HashMap<>();
         Queues.register(withQueues);
         Sessions.register(withQueues);
+        Topics.register(withQueues);
+        Rules.register(withQueues);
         withQueues.forEach((name, body) -> all.put(name, () -> {
             try (Steps steps = new Steps(report, name)) {
                 return body.run(steps);

@@ -89,6 +89,46 @@ final class Steps implements AutoCloseable {
             .maxAutoLockRenewDuration(Duration.ZERO).buildClient());
     }
 
+    /** A subscription of the scenario's topic. */
+    ServiceBusReceiverClient subscription(String name) {
+        return keep(builder.receiver().topicName(queue).subscriptionName(name).disableAutoComplete()
+            .maxAutoLockRenewDuration(Duration.ZERO).buildClient());
+    }
+
+    ServiceBusReceiverClient gravesOf(String name) {
+        return keep(builder.receiver().topicName(queue).subscriptionName(name).subQueue(SubQueue.DEAD_LETTER_QUEUE)
+            .disableAutoComplete().maxAutoLockRenewDuration(Duration.ZERO).buildClient());
+    }
+
+    ServiceBusSenderClient publisher() {
+        return keep(builder.sender().topicName(queue).buildClient());
+    }
+
+    void publish(ServiceBusMessage... messages) {
+        ServiceBusSenderClient sender = publisher();
+        for (ServiceBusMessage message : messages) {
+            sender.sendMessage(message);
+        }
+    }
+
+    void publish(String... bodies) {
+        publish(Arrays.stream(bodies).map(Steps::text).toArray(ServiceBusMessage[]::new));
+    }
+
+    /** Takes and completes exactly these messages, in this order; nothing else is there. */
+    static List<ServiceBusReceivedMessage> holds(ServiceBusReceiverClient from, String... expected) {
+        List<ServiceBusReceivedMessage> got = expected.length == 0 ? List.of() : take(from, expected.length);
+        same(bodies(got), List.of(expected), from.getEntityPath());
+        got.forEach(from::complete);
+        sees(from, 10);
+        from.close();
+        return got;
+    }
+
+    List<ServiceBusReceivedMessage> holds(String name, String... expected) {
+        return holds(subscription(name), expected);
+    }
+
     static ServiceBusMessage text(String body) {
         return new ServiceBusMessage(body);
     }
