@@ -393,7 +393,7 @@ func topicWrongDirection(s *steps) string {
 	expectCondition(s.sendError(s.queue+"/Subscriptions/a"), amqp.ErrCondNotAllowed)
 	expectCondition(s.sendError(s.queue+"/Subscriptions/a/$DeadLetterQueue"), amqp.ErrCondNotAllowed)
 	expectCondition(s.receiveError(s.receiver()), amqp.ErrCondNotAllowed)
-	return expectCode(s.receiveError(s.of("no-such", nil)), sb.CodeNotFound)
+	return expectCondition(s.receiveError(s.of("no-such", nil)), amqp.ErrCondNotFound)
 }
 
 func topicLetterCase(s *steps) string {

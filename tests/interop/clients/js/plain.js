@@ -155,4 +155,4 @@ const scenarios = {
   },
 };
 
-run({...scenarios, ...require('./plain_queues.js')});
+run({...scenarios, ...require('./plain_queues.js'), ...require('./plain_exchanges.js')});

@@ -16,6 +16,7 @@
 #include <proton/work_queue.hpp>
 #include <thread>
 
+#include "exchanges.hpp"
 #include "queues.hpp"
 #include "report.hpp"
 
@@ -189,5 +190,6 @@ int main(int, char** arguments) {
   const interop::Report report(arguments[1]);
   auto all = Scenarios(report).all();
   all.merge(interop::queue_scenarios(report));
+  all.merge(interop::exchange_scenarios(report));
   report.run(all);
 }

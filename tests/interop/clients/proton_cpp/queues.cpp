@@ -1,8 +1,5 @@
 #include "queues.hpp"
 
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <proton/connection.hpp>
 #include <proton/connection_options.hpp>
 #include <proton/container.hpp>
@@ -20,13 +17,13 @@
 #include <proton/tracker.hpp>
 #include <proton/transport.hpp>
 #include <proton/work_queue.hpp>
-#include <thread>
 #include <vector>
+
+#include "watchdog.hpp"
 
 namespace interop {
 namespace {
 
-constexpr std::chrono::seconds give_up{10};
 const proton::duration quiet{500};
 
 struct Received {
@@ -61,25 +58,7 @@ class Exchange : public proton::messaging_handler {
   explicit Exchange(Plan plan) : plan_(std::move(plan)) {}
 
   Exchange& run() {
-    proton::container container(*this);
-    // A timer of the container's own would keep it running until it is due.
-    std::mutex mutex;
-    std::condition_variable ended;
-    bool over = false;
-    std::thread watchdog([&] {
-      std::unique_lock lock(mutex);
-      if (ended.wait_for(lock, give_up, [&] { return over; })) return;
-      trouble = "timed out";
-      container.stop();
-    });
-    container.run();
-    {
-      const std::lock_guard lock(mutex);
-      over = true;
-    }
-    ended.notify_one();
-    watchdog.join();
-    check(trouble.empty(), trouble);
+    run_within_limit(*this, trouble);
     return *this;
   }
 

@@ -330,8 +330,7 @@ def forward_from_queue(client, topic):
 def wrong_direction(client, topic):
     not_allowed(publish, client, f"{topic}/Subscriptions/a", "x")
     not_allowed(publish, client, f"{topic}/Subscriptions/a/$DeadLetterQueue", "x")
-    with client.get_queue_receiver(topic) as receiver:
-        not_allowed(receiver.receive_messages, max_wait_time=1)
+    not_allowed(client.get_queue_receiver(topic).receive_messages, max_wait_time=1)
     return raises(MessagingEntityNotFoundError, receive, client, topic, "no-such")
 
 

