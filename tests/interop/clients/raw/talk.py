@@ -37,17 +37,20 @@ def with_queue(name):
     return register
 
 
-def message(body=b"body", message_id=None, session=None, annotations=None, ttl=None):
+def message(body=b"body", message_id=None, session=None, annotations=None, ttl=None, subject=None, properties=None):
     sections = []
     if ttl is not None:
         sections.append(described(ulong(HEADER), list_(boolean(True), NULL, uint(ttl))))
     if annotations:
         sections.append(described(ulong(ANNOTATIONS), map_(*((symbol(k), v) for k, v in annotations.items()))))
-    if message_id is not None or session is not None:
-        fields = [NULL if message_id is None else string(message_id)]
-        if session is not None:
-            fields += [NULL] * 9 + [string(session)]
+    fields = [NULL if given is None else string(given)
+              for given in (message_id, None, None, subject, None, None, None, None, None, None, session)]
+    while fields and fields[-1] == NULL:
+        fields.pop()
+    if fields:
         sections.append(described(ulong(PROPERTIES), list_(*fields)))
+    if properties:
+        sections.append(described(ulong(APPLICATION), map_(*((string(k), v) for k, v in properties.items()))))
     sections.append(described(ulong(DATA), binary(body)))
     return b"".join(map(encode, sections))
 

@@ -1,0 +1,123 @@
+"""Links to exchanges: addresses and keys, copies, batches and the prefetch limit (exchanges contract 2.2 to 2.5)."""
+
+from report import check
+from rule_requests import add, sql
+from talk import ACCEPTED, ANNOTATIONS, APPLICATION, BATCH_FORMAT, DATA, PROPERTIES, Delivery, message, with_queue
+from topic_links import NOT_ALLOWED, NOT_FOUND, check_not_found, peek, receiver_refused, sender_refused
+from transfers import refused_send, rich_message
+from wire.values import NULL, binary, boolean, described, encode, list_, map_, string, symbol, text, ulong
+
+INVALID = "amqp:invalid-field"
+
+
+def below(exchange, name):
+    return f"{exchange}/Subscriptions/{name}"
+
+
+def bodies(talk, entity):
+    return [m.body for m in peek(talk, entity)]
+
+
+@with_queue("exchange/refusals")
+def refusals(talk, exchange):
+    receiver_refused(talk, exchange, NOT_ALLOWED)
+    receiver_refused(talk, f"/exchanges/{exchange}", NOT_ALLOWED)
+    receiver_refused(talk, f"{exchange}/red", NOT_ALLOWED, NOT_FOUND)
+    sender_refused(talk, below(exchange, "red"), NOT_ALLOWED)
+    sender_refused(talk, f"/queues/{below(exchange, 'red').replace('/', '%2F')}", NOT_ALLOWED)
+    missing = below(exchange, "no-such")
+    check_not_found(receiver_refused(talk, missing, NOT_FOUND), missing)
+    for address in (f"{exchange}/$key", f"{exchange}/subscriptions", f"{exchange}/SUBSCRIPTIONS", f"{exchange}/a/b",
+                    f"no-such/{exchange}", "/exchange/no-such/key", "/exchanges/no-such"):
+        sender_refused(talk, address, NOT_FOUND)
+    for address in (f"/exchanges/{exchange}/a/b", f"/exchanges/{exchange}/a/", f"/queues/{exchange}/a",
+                    f"{exchange}/{'k' * 1025}", f"/exchanges/{exchange}/{'k' * 1025}"):
+        sender_refused(talk, address, INVALID)
+    reply = add(talk, below(exchange, "red"), "r", sql("1=1"))  # an exchange has no rules
+    check(reply.status >= 400, f"add-rule answered {reply.status}")
+    talk.put(f"{exchange}/red", message(b"still here"))
+    check(bodies(talk, below(exchange, "red")) == [b"still here"], "nothing came")
+
+
+@with_queue("exchange/delivery")
+def delivery(talk, exchange):
+    forged = {"x-exchange": string("other"), "x-routing-key": binary(b"other"), "x-own": string("kept")}
+    talk.put(exchange, message(b"0", subject="a"), message(b"1", subject="b.c", annotations=forged), message(b"2"))
+    talk.put(f"{exchange}/b.%C5%BC", message(b"3", subject="s"))
+    got = talk.take(talk.receiver(below(exchange, "all")), 4)
+    for number, (one, key) in enumerate(zip(got, ("a", "b.c", "", "b.ż"))):
+        annotations = one.map(ANNOTATIONS)
+        check(one.body == b"%d" % number, f"message {number} has body {one.body}")
+        check(annotations["x-exchange"] == string(exchange), f"x-exchange {text(annotations['x-exchange'])}")
+        check(annotations["x-routing-key"] == string(key), f"x-routing-key {text(annotations['x-routing-key'])}")
+        keys = [k for k, _ in one.sections[ANNOTATIONS].value]
+        check(all(k.kind == "symbol" for k in keys) and len(set(map(text, keys))) == len(keys), f"keys {keys}")
+        check(one.number == number + 1, f"number {one.number}")
+        check(APPLICATION not in one.sections, "routing added application-properties")
+        talk.settled(ACCEPTED, one)
+    check(got[1].map(ANNOTATIONS)["x-own"] == string("kept"), "the sender's own annotation is lost")
+    # A message without an id gets one, as everywhere; nothing else is added.
+    check(all(v == NULL for v in got[2].sections[PROPERTIES].value[1:]), f"added: {got[2].sections[PROPERTIES]}")
+    copies = talk.take(talk.receiver(below(exchange, "b")), 2)
+    check([(m.body, m.number) for m in copies] == [(b"1", 1), (b"3", 2)], "the other subscription")
+
+
+@with_queue("exchange/long-key")
+def long_key(talk, exchange):
+    handle = talk.sender(exchange)
+    refused_send(talk, handle, message(b"too long", subject="k" * 1025), INVALID)
+    refused_send(talk, handle, message(b"too long in bytes", subject="ż" * 513), INVALID)
+    for key in ("k" * 1024, "ż" * 512, "a..b", " any text / %41 "):
+        check(talk.outcome(talk.post(handle, message(key.encode()[:10], subject=key))) == ACCEPTED, "not accepted")
+    address = below(exchange, "all")
+    got = talk.take(talk.receiver(address), 4)
+    check(got[0].map(ANNOTATIONS)["x-routing-key"] == string("k" * 1024), "the longest key")
+    check(got[3].map(ANNOTATIONS)["x-routing-key"] == string(" any text / %41 "), "a subject is not decoded")
+
+
+@with_queue("exchange/batch")
+def batch(talk, exchange):
+    inner = [message(b"%d" % n, subject=key) for n, key in enumerate(("red", "blue", "green", "red"))]
+    payload = b"".join(encode(described(ulong(DATA), binary(m))) for m in inner)
+    handle = talk.sender(exchange)
+    check(talk.outcome(talk.post(handle, payload, BATCH_FORMAT)) == ACCEPTED, "not accepted")
+    keyed = talk.sender(f"{exchange}/blue")
+    check(talk.outcome(talk.post(keyed, payload, BATCH_FORMAT)) == ACCEPTED, "not accepted by key")
+    check(bodies(talk, below(exchange, "red")) == [b"0", b"3"], f"{bodies(talk, below(exchange, 'red'))}")
+    check(bodies(talk, below(exchange, "blue")) == [b"1", b"0", b"1", b"2", b"3"],
+          f"{bodies(talk, below(exchange, 'blue'))}")
+
+
+@with_queue("exchange/bytes-preserved")
+def bytes_preserved(talk, exchange):
+    rich = rich_message()
+    own = encode(described(ulong(ANNOTATIONS), map_((symbol("x-own"), list_(boolean(True), string("kept"))))))
+    talk.put(exchange, own + rich)
+    [got] = talk.take(talk.receiver(below(exchange, "a")))
+    payload = b"".join(f.payload for f in got.frames)
+    check(payload.endswith(rich), f"the bare message changed: {payload.hex()}")
+    check(got.map(ANNOTATIONS)["x-own"] == list_(boolean(True), string("kept")), "the sender's own annotation")
+
+
+@with_queue("exchange/prefetch")
+def prefetch(talk, exchange):
+    talk.put(exchange, *(message(b"%d" % n) for n in range(6)))
+    handle = talk.receiver(below(exchange, "two"))
+    talk.credit(handle, 10)
+    first, second = talk.delivery(), talk.delivery()
+    check((first.body, second.body) == (b"0", b"1"), "another order")
+    talk.silent()  # credit is left, but the link holds two
+    talk.settle(ACCEPTED, first.id)
+    came = sorted((talk.item() for _ in range(2)), key=lambda got: got.name)  # the answer and the next message
+    check([got.name for got in came] == ["disposition", "transfer"], f"after one was settled: {came}")
+    talk.received[handle] += 1
+    check(Delivery(came[1:]).body == b"2", "another message")
+    talk.silent(0.3)
+    talk.credit(handle, 5, drain=True)
+    flow = talk.frame("flow")
+    check(flow.field(6).value == 0 and flow.field(8) == boolean(True), f"the drain was not answered: {flow}")
+    check(flow.field(5).value == talk.received[handle] + 5, f"delivery-count {text(flow.field(5))}")
+    talk.settled(ACCEPTED, second)
+    talk.silent(0.3)  # no credit, no transfer
+    settled = talk.receiver(below(exchange, "two"), modes=(1, 0))
+    check([m.body for m in talk.take(settled, 3)] == [b"3", b"4", b"5"], "a pre-settled link has no limit")

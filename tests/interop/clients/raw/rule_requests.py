@@ -1,0 +1,246 @@
+"""add-rule, remove-rule and enumerate-rules: bodies, descriptors and status codes (contract 6.12, 6.13, 0.3)."""
+
+import struct
+
+from peer import check_kind
+from report import check
+from talk import ACCEPTED, APPLICATION, PROPERTIES, message, now_ms, with_queue
+from topic_links import peek
+from wire.values import NULL, Value, boolean, int_, list_, long_, map_, string, text, timestamp, uint
+
+DESCRIPTION, NO_ACTION, SQL_ACTION = 0x13700000004, 0x13700000005, 0x13700000006
+SQL, TRUE, FALSE, CORRELATION = 0x1370000006, 0x1370000007, 0x1370000008, 0x1370000009
+FIELDS = ("correlation-id", "message-id", "to", "reply-to", "label", "session-id", "reply-to-session-id",
+          "content-type")
+BAD, TAKEN, NOT_FOUND = "com.microsoft:argument-error", "com.microsoft:entity-already-exists", "amqp:not-found"
+
+
+def double(value):
+    return Value("double", struct.pack(">d", value))
+
+
+def sql(expression, action=None, **more):
+    pairs = [(string("sql-filter"), map_((string("expression"), string(expression))))]
+    if action is not None:
+        pairs.append((string("sql-rule-action"), map_((string("expression"), string(action)))))
+    return map_(*pairs, *((string(k), v) for k, v in more.items()))
+
+
+def correlation(properties=None, action=None, **fields):
+    pairs = [(string(k.replace("_", "-")), v) for k, v in fields.items()]
+    if properties is not None:
+        pairs.append((string("properties"), map_(*((string(k), v) for k, v in properties.items()))))
+    more = [] if action is None else [(string("sql-rule-action"), action)]
+    return map_((string("correlation-filter"), map_(*pairs)), *more)
+
+
+def add(talk, entity, name, description):
+    return talk.ask(entity, "add-rule", ("rule-name", string(name)), ("rule-description", description))
+
+
+def remove(talk, entity, name):
+    return talk.ask(entity, "remove-rule", ("rule-name", string(name)))
+
+
+def parts(value, what):
+    """Descriptor and fields of a described list with a numeric descriptor."""
+    check(value.kind == "described" and value.value[0].kind == "ulong" and value.value[1].kind == "list",
+          f"{what} is {text(value)}")
+    return value.value[0].value, value.value[1].value
+
+
+def rules(talk, entity, top=1000, skip=0):
+    """name -> (filter descriptor, its fields, action descriptor, its fields), in the order they came."""
+    reply = talk.ask(entity, "enumerate-rules", ("top", int_(top)), ("skip", int_(skip)))
+    if reply.status == 204:
+        check(reply.empty, "a body with 204")
+        return {}
+    found = {}
+    for entry in check_kind(reply.ok()["rules"], "list", "rules"):
+        pairs = check_kind(entry, "map", "an entry of rules")
+        check([k for k, _ in pairs] == [string("rule-description")], f"keys of an entry: {text(entry)}")
+        code, fields = parts(pairs[0][1], "rule-description")
+        check(code == DESCRIPTION, f"descriptor 0x{code:x}")
+        check(len(fields) == 4, f"the rule has {len(fields)} fields: {fields}")
+        created = check_kind(fields[3], "timestamp", "created-at")
+        check(now_ms() - 600000 < created <= now_ms() + 1000, f"created at {created}")
+        name = check_kind(fields[2], "string", "name")
+        check(name not in found, f"{name} is twice there")
+        found[name] = (*parts(fields[0], "filter"), *parts(fields[1], "action"))
+    return found
+
+
+def check_sql(fields, expression):
+    check(fields[0] == string(expression), f"expected {expression}, got {text(fields[0])}")
+    check(len(fields) == 2 and fields[1] == int_(20), f"compatibility level: {fields}")
+
+
+def messages(talk, entity):
+    return [m.body for m in peek(talk, entity)]
+
+
+@with_queue("rule/add")
+def add_(talk, topic):
+    a = f"{topic}/Subscriptions/a"
+    check(not add(talk, a, "sql", sql("n = 1")).ok(), "the body is not empty")
+    add(talk, a, "inner-name", sql("n = 2", **{"rule-name": string("inner-name")})).ok()
+    add(talk, a, "null-action", map_((string("sql-filter"), map_((string("expression"), string("n = 3")))),
+                                     (string("sql-rule-action"), NULL))).ok()
+    add(talk, a, "nulls", correlation(label=string("l"), to=NULL, session_id=NULL)).ok()
+    add(talk, a, "properties", correlation({"k": long_(5)}, label=NULL)).ok()
+    check(not remove(talk, a, "$Default").ok(), "the body is not empty")
+    for body, subject, properties in ((b"1", None, {"n": int_(1)}), (b"2", None, {"n": uint(2)}),
+                                      (b"3", None, {"n": double(3.0)}), (b"4", "l", None), (b"5", None, {"k": int_(5)}),
+                                      (b"6", "L", {"n": string("1"), "k": string("5")})):
+        talk.put(topic, message(body, subject=subject, properties=properties))
+    check(messages(talk, a) == [b"1", b"2", b"3", b"4", b"5"], f"{messages(talk, a)}")
+    check(len(messages(talk, f"{topic}/Subscriptions/b")) == 6, "the other subscription")
+
+
+@with_queue("rule/remove")
+def remove_(talk, topic):
+    a = f"{topic}/Subscriptions/a"
+    add(talk, a, "Extra", sql("1=1")).ok()
+    check(not remove(talk, a, "eXTRA").ok(), "the body is not empty")
+    remove(talk, a, "Extra").failed(404, NOT_FOUND)
+    check(list(rules(talk, a)) == ["$Default"], f"{list(rules(talk, a))}")
+    remove(talk, a, "$default").ok()
+    check(rules(talk, a) == {}, "the default rule is still there")
+    talk.put(topic, message(b"for nobody"))
+    check(messages(talk, a) == [], "a subscription without rules got a message")
+
+
+@with_queue("rule/enumerate")
+def enumerate_(talk, topic):
+    a = f"{topic}/Subscriptions/a"
+    values = {"text": string("ż"), "whole": long_(2), "int": int_(-3), "half": double(0.5), "yes": boolean(True),
+              "day": timestamp(1709164800000)}
+    fields = {name.replace("-", "_"): string(f"the {name}") for name in FIELDS}
+    add(talk, a, "sql", sql("color = 'żółty'", "SET n = 2")).ok()
+    add(talk, a, "true", sql("1=1")).ok()
+    add(talk, a, "false", sql("1=0", "REMOVE color")).ok()
+    add(talk, a, "full", correlation(values, **fields)).ok()
+    add(talk, a, "sparse", correlation(reply_to=string("r"))).ok()
+    found = rules(talk, a)
+    check(set(found) == {"$Default", "sql", "true", "false", "full", "sparse"}, f"{list(found)}")
+    check(found["$Default"] == (TRUE, [], NO_ACTION, []), f"$Default: {found['$Default']}")
+    check(found["true"] == (TRUE, [], NO_ACTION, []), f"true: {found['true']}")
+    check(found["false"][:3] == (FALSE, [], SQL_ACTION), f"false: {found['false']}")
+    check_sql(found["false"][3], "REMOVE color")
+    check((found["sql"][0], found["sql"][2]) == (SQL, SQL_ACTION), f"sql: {found['sql']}")
+    check_sql(found["sql"][1], "color = 'żółty'")
+    check_sql(found["sql"][3], "SET n = 2")
+    code, given, action, none = found["full"]
+    check((code, action, none) == (CORRELATION, NO_ACTION, []), f"full: {found['full']}")
+    check(len(given) == 9 and given[:8] == [string(f"the {name}") for name in FIELDS], f"full: {given}")
+    check({k.value: v for k, v in check_kind(given[8], "map", "properties")} == values, f"properties: {text(given[8])}")
+    check(all(k.kind == "string" for k, _ in given[8].value), "the names of the properties are no strings")
+    code, given, _, _ = found["sparse"]
+    check(code == CORRELATION and given == [NULL] * 3 + [string("r")] + [NULL] * 4 + [map_()], f"sparse: {given}")
+
+
+@with_queue("rule/configured")
+def configured(talk, topic):
+    found = rules(talk, f"{topic}/Subscriptions/a")
+    check(set(found) == {"sql", "true", "false", "correlation"}, f"{list(found)}")
+    check((found["sql"][0], found["sql"][2]) == (SQL, SQL_ACTION), f"sql: {found['sql']}")
+    check_sql(found["sql"][1], "n > 1")
+    check_sql(found["sql"][3], "SET n = 2")
+    check(found["true"] == (TRUE, [], NO_ACTION, []), f"true: {found['true']}")
+    check(found["false"] == (FALSE, [], NO_ACTION, []), f"false: {found['false']}")
+    code, given, _, _ = found["correlation"]
+    check(code == CORRELATION and given[:8] == [NULL] * 4 + [string("l")] + [NULL] * 3, f"correlation: {given}")
+    check({k.value: v for k, v in given[8].value} == {"text": string("t"), "whole": long_(2), "half": double(0.5),
+                                                      "yes": boolean(True)}, f"properties: {text(given[8])}")
+
+
+@with_queue("rule/pages")
+def pages(talk, topic):
+    a = f"{topic}/Subscriptions/a"
+    for number in range(7):
+        add(talk, a, f"r{number}", sql(f"n = {number}")).ok()
+    whole = list(rules(talk, a))
+    check(len(whole) == 8, f"{whole}")
+    collected, page = [], None
+    while page is None or page:
+        page = list(rules(talk, a, top=3, skip=len(collected)))
+        check(len(page) <= 3, f"a page of {len(page)}")
+        collected += page
+    check(collected == whole, f"in pages {collected}, at once {whole}")
+    check(list(rules(talk, a, top=2147483647)) == whole, "with the largest top")
+    check(talk.ask(a, "enumerate-rules", ("top", int_(10)), ("skip", int_(8))).status in (200, 204), "past the end")
+
+
+@with_queue("rule/errors")
+def errors(talk, topic):
+    a, b = f"{topic}/Subscriptions/a", f"{topic}/Subscriptions/b"
+    add(talk, a, "once", sql("n = 1")).ok()
+    for name in ("once", "ONCE", "$default"):
+        add(talk, a, name, sql("n = 2")).failed(409, TAKEN)
+    add(talk, b, "once", sql("n = 1")).ok()  # unique in its subscription only
+    whys = []
+    for bad in (sql("color ="), sql("sys.Nope = 1"), sql(""), sql("n = 1" + " " * 1020), sql("(" * 100 + "n" + ")" * 100),
+                sql("1=1", "SET sys.SequenceNumber = 1"), sql("1=1", "DELETE n"), sql("1=1", "SET n = 1;" * 33),
+                sql("1=1", ""), correlation(), correlation({}), correlation(label=int_(1)),
+                correlation({"list": list_(int_(1))}), map_(),
+                map_(*sql("1=1").value, *correlation(label=string("l")).value),
+                map_((string("sql-filter"), string("n = 1"))), map_((string("sql-filter"), map_()))):
+        reply = add(talk, a, "bad", bad)
+        reply.failed(400, BAD)
+        whys.append(reply.properties["statusDescription"].value)
+    check("Nope" in whys[1] and "SequenceNumber" in whys[5], f"they do not say what is wrong: {whys}")
+    check(all(len(why) > 10 for why in whys), f"not readable: {whys}")
+    for name in ("", "a/b", "x" * 51):
+        add(talk, a, name, sql("1=1")).failed(400, BAD)
+    talk.ask(a, "add-rule", ("rule-name", string("r"))).failed(400, BAD)
+    talk.ask(a, "add-rule", ("rule-description", sql("1=1"))).failed(400, BAD)
+    talk.ask(a, "add-rule", ("rule-name", int_(1)), ("rule-description", sql("1=1"))).failed(400, BAD)
+    talk.ask(a, "add-rule", ("rule-name", string("r")), ("rule-description", string("1=1"))).failed(400, BAD)
+    talk.ask(a, "remove-rule").failed(400, BAD)
+    talk.ask(a, "enumerate-rules", ("top", string("all")), ("skip", int_(0))).failed(400, BAD)
+    missing = remove(talk, a, "no-such")
+    missing.failed(404, NOT_FOUND)
+    why = missing.properties["statusDescription"].value
+    check("The messaging entity '" in why and "' could not be found" in why, f"another text: {why}")
+    check(sorted(rules(talk, a)) == ["$Default", "once"], f"{list(rules(talk, a))}")
+    return " | ".join(whys)
+
+
+@with_queue("rule/where")
+def where(talk, topic):
+    """Rules belong to subscriptions: other nodes refuse them, and live on."""
+    for node in (topic, f"{topic}/Subscriptions/a/$DeadLetterQueue"):
+        for reply in (add(talk, node, "r", sql("1=1")), remove(talk, node, "$Default"),
+                      talk.ask(node, "enumerate-rules", ("top", int_(10)), ("skip", int_(0)))):
+            check(reply.status >= 400, f"{node} answered {reply.status}")
+            check_kind(reply.properties["errorCondition"], "symbol", "errorCondition")
+    check(list(rules(talk, f"{topic}/Subscriptions/a")) == ["$Default"], "a rule got through")
+    # Numbers may come in any width (6.3).
+    reply = talk.ask(f"{topic}/Subscriptions/a", "enumerate-rules", ("skip", uint(0)), ("top", long_(10)))
+    check(len(reply.ok()["rules"].value) == 1, "one rule")
+
+
+@with_queue("rule/later-messages-only")
+def later_messages_only(talk, topic):
+    a = f"{topic}/Subscriptions/a"
+    handle, receiver = talk.sender(topic), talk.receiver(a)
+
+    def post(body, **more):
+        check(talk.outcome(talk.post(handle, message(body, **more))) == ACCEPTED, "not accepted")
+
+    post(b"before")
+    add(talk, a, "action", sql("n = 1", "SET n = n + 1; SET sys.Label = 'changed'")).ok()
+    remove(talk, a, "$Default").ok()
+    post(b"unwanted")
+    post(b"after", properties={"n": int_(1)})
+    before, after = talk.take(receiver, 2)
+    check((before.body, after.body) == (b"before", b"after"), f"{before.body} {after.body}")
+    check(before.map(APPLICATION) == {}, "the message of before was changed")
+    check(after.map(APPLICATION) == {"n": int_(2), "RuleName": string("action")}, f"{after.map(APPLICATION)}")
+    check(after.sections[PROPERTIES].value[3] == string("changed"), "the subject")
+    talk.settled(ACCEPTED, before)
+    talk.settled(ACCEPTED, after)
+    check(messages(talk, a) == [], "something is left")
+    [*_, untouched] = peek(talk, f"{topic}/Subscriptions/b")
+    check(untouched.map(APPLICATION) == {"n": int_(1)}, "a property of the other copy was changed")
+    check(untouched.sections[PROPERTIES].value[3] == NULL, "the subject of the other copy was changed")

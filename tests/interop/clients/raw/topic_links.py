@@ -1,0 +1,203 @@
+"""Links to topics and subscriptions: what is refused and how, and what a copy looks like (contract 3.1, 5, 9)."""
+
+import time
+
+from peer import check_kind
+from report import check
+from talk import (ACCEPTED, ANNOTATIONS, APPLICATION, HEADER, Message, Talk, check_array, message, now_ms, rejected,
+                  with_queue)
+from wire.frames import frame_text
+from wire.values import (NULL, array, binary, described, int_, list_, long_, map_, string, text, timestamp,
+                         ulong, uuid)
+
+NOT_ALLOWED, NOT_FOUND = "amqp:not-allowed", "amqp:not-found"
+MESSAGE_NOT_FOUND = "com.microsoft:message-not-found"
+
+
+def target(address):
+    return described(ulong(0x29), list_(string(address)))
+
+
+def sender_refused(talk, address, *conditions):
+    handle = talk.attach(False, described(ulong(0x28), list_(string("raw"))), target(address), (2, 0))
+    return talk.refused(handle, *conditions)
+
+
+def receiver_refused(talk, address, *conditions, filter_=None):
+    return talk.refused(talk.ask_receiver(address, filter_=filter_), *conditions)
+
+
+def check_not_found(description, name):
+    """JavaScript and Java look for this text (contract 3.6)."""
+    check(f"The messaging entity '{name}' could not be found" in description, f"another text: {description}")
+
+
+def peek(talk, entity):
+    reply = talk.ask(entity, "peek-message", ("from-sequence-number", long_(1)), ("message-count", int_(50)))
+    if reply.status == 204:
+        return []
+    return [Message({k.value: v for k, v in entry.value}["message"].value) for entry in reply.ok()["messages"].value]
+
+
+@with_queue("topic/refusals")
+def refusals(talk, topic):
+    subscription = f"{topic}/Subscriptions/a"
+    receiver_refused(talk, topic, NOT_ALLOWED)
+    receiver_refused(talk, topic.upper(), NOT_ALLOWED)
+    for address in (subscription, f"{subscription}/$DeadLetterQueue", f"{subscription}/$Transfer/$DeadLetterQueue"):
+        sender_refused(talk, address, NOT_ALLOWED)
+    receiver_refused(talk, subscription, NOT_ALLOWED, filter_=string("s"))  # it has no sessions
+    missing = f"{topic}/Subscriptions/no-such"
+    check_not_found(receiver_refused(talk, missing, NOT_FOUND), missing)
+    check_not_found(sender_refused(talk, missing, NOT_FOUND), missing)
+    for address in (f"{topic}/Subscriptions", f"{topic}/$DeadLetterQueue", f"{missing}/$DeadLetterQueue",
+                    "no-such-topic/Subscriptions/a", f"{subscription}/Subscriptions/a", f"{topic}/a"):
+        receiver_refused(talk, address, NOT_FOUND)
+    sender_refused(talk, f"{topic}/key", NOT_FOUND)  # a topic has no routing keys
+    receiver_refused(talk, f"{missing}/$management", NOT_FOUND)
+    talk.put(topic, message(b"still here"))
+    check(talk.take(talk.receiver(subscription))[0].body == b"still here", "another body")
+
+
+@with_queue("topic/attach")
+def attach(talk, topic):
+    host, subscription = f"localhost:{talk.broker['port']}", f"{topic}/Subscriptions/a"
+    for address in (topic, f"/{topic}", topic.upper(), f"amqp://{host}/{topic}", f"amqps://{host}/{topic}"):
+        handle = talk.attach(False, described(ulong(0x28), list_(string("raw"))), target(address), (2, 0))
+        got = talk.attached(handle)
+        check(got.field(6).kind == "described" and got.field(6).value[1].value[0] == string(address),
+              f"the target is not echoed: {frame_text(got)}")
+        check(got.field(10) == ulong(1048576), f"max-message-size {text(got.field(10))}")
+        check_kind(got.field(13), "map", "properties")
+        talk.frame("flow")
+        talk.detach(handle)
+    for address in (subscription, f"/{subscription}", subscription.replace("/", "%2F"), subscription.lower(),
+                    f"amqps://{host}/{subscription}", f"{subscription}/$DeadLetterQueue",
+                    f"{subscription}/$deadletterqueue", f"{subscription}/$Transfer/$DeadLetterQueue"):
+        handle = talk.ask_receiver(address)
+        got = talk.attached(handle)
+        check(got.field(5).kind == "described" and got.field(5).value[1].value[0] == string(address),
+              f"the source is not echoed: {frame_text(got)}")
+        check(got.field(9).value == 0, f"initial-delivery-count {text(got.field(9))}")
+        check_kind(got.field(13), "map", "properties")
+        talk.detach(handle)
+
+
+@with_queue("topic/delivery")
+def delivery(talk, topic):
+    talk.put(topic, message(b"first", message_id="m1", subject="s", properties={"n": int_(1)},
+                            annotations={"x-own": string("kept")}), message(b"second"))
+    for name in ("a", "b"):
+        address = f"{topic}/Subscriptions/{name}"
+        before = now_ms()
+        got = talk.take(talk.receiver(address), 2)
+        for number, one in enumerate(got, 1):
+            annotations = one.map(ANNOTATIONS)
+            check(annotations["x-opt-sequence-number"] == long_(number), "another sequence number")
+            check(annotations["x-opt-enqueue-sequence-number"] == long_(number), "another number of the topic")
+            check_kind(annotations["x-opt-enqueued-time"], "timestamp", "x-opt-enqueued-time")
+            until = check_kind(annotations["x-opt-locked-until"], "timestamp", "x-opt-locked-until")
+            check(before + 59000 <= until <= now_ms() + 61000, f"locked until {until}")
+            check(not {"x-exchange", "x-routing-key"} & set(annotations), f"annotations of an exchange: {annotations}")
+            check(one.count == 0, f"delivery-count {one.count}")
+            check(len(one.tag) == 16, f"delivery-tag {one.tag.hex()}")
+            check(one.order[0] == HEADER, f"sections {one.order}")
+        check(got[0].map(ANNOTATIONS)["x-own"] == string("kept"), "the sender's own annotation is lost")
+        check(got[0].map(APPLICATION) == {"n": int_(1)}, "another application property")
+        talk.settled(ACCEPTED, got[0])
+        talk.settled(rejected(), got[1])
+        check(peek(talk, address) == [], "something is left")
+        [letter] = talk.take(talk.receiver(f"{address}/$DeadLetterQueue"))
+        check((letter.body, letter.number) == (b"second", 2), f"dead letter {letter.body} {letter.number}")
+
+
+@with_queue("topic/letter-case")
+def letter_case(talk, topic):
+    talk.put(topic.title(), message(b"m"))
+    for address in (f"{topic.upper()}/SUBSCRIPTIONS/AUDIT", f"{topic}/subscriptions/audit"):
+        handle = talk.receiver(address)
+        [got] = talk.take(handle)
+        check(got.body == b"m", "another body")
+        talk.settled(described(ulong(0x26), list_()), got)
+        talk.detach(handle)
+    check(len(peek(talk, f"{topic}/subscriptions/aUDIT")) == 1, "peek with another case")
+
+
+@with_queue("topic/session-filter")
+def session_filter(talk, topic):
+    talk.put(topic, message(b"x", session="x"), message(b"none"))
+    address = f"{topic}/Subscriptions/s"
+    receiver_refused(talk, address, NOT_ALLOWED)
+    receiver_refused(talk, f"{topic}/Subscriptions/p", NOT_ALLOWED, filter_=string("x"))
+    handle = talk.ask_receiver(address, filter_=NULL, timeout_ms=3000)
+    got = talk.attached(handle)
+    source = got.field(5)
+    check(source.kind == "described", f"refused: {frame_text(got)}")
+    filters = {k.value: v for k, v in source.value[1].value[7].value}
+    check(filters == {"com.microsoft:session-filter": string("x")}, f"filter {filters}")
+    properties = {k.value: v for k, v in got.field(13).value}
+    check_kind(properties["com.microsoft:locked-until-utc"], "long", "locked-until-utc")
+    check(talk.take(handle)[0].body == b"x", "another body")
+    with Talk() as other:
+        receiver_refused(other, address, "com.microsoft:session-cannot-be-locked", filter_=string("x"))
+    body = talk.ask(address, "get-message-sessions", ("last-updated-time", timestamp(253402300800000)),
+                    ("skip", int_(0)), ("top", int_(10))).ok()
+    check(check_array(body["sessions-ids"], "string") == ["x"], f"sessions {text(body['sessions-ids'])}")
+    [letter] = talk.take(talk.receiver(f"{address}/$DeadLetterQueue"))  # it has no sessions
+    check(letter.body == b"none", "another dead letter")
+    check(letter.map(APPLICATION)["DeadLetterReason"] == string("Session ID is null."), f"{letter.map(APPLICATION)}")
+    check(letter.map(APPLICATION)["DeadLetterErrorDescription"] == string(
+        "Session enabled entity doesn't allow a message whose session identifier is null."), f"{letter.map(APPLICATION)}")
+
+
+@with_queue("topic/management")
+def management(talk, topic):
+    subscription = f"{topic}/Subscriptions/a"
+    for node in (topic, subscription, f"{subscription}/$DeadLetterQueue"):
+        talk.ask(node, "no-such-operation").failed(501, "amqp:not-implemented")
+    talk.put(topic, message(b"m"))
+    [got] = talk.take(talk.receiver(subscription))
+    tokens = ("lock-tokens", array("uuid", uuid(got.token)))
+    expirations = talk.ask(subscription, "renew-lock", tokens).ok()["expirations"]
+    check(len(check_array(expirations, "timestamp")) == 1, text(expirations))
+    talk.ask(f"{topic}/Subscriptions/b", "renew-lock", tokens).failed(410, "com.microsoft:message-lock-lost")
+    talk.ask(subscription, "update-disposition", tokens, ("disposition-status", string("suspended")),
+             ("deadletter-reason", string("r")), ("deadletter-description", string("d"))).ok()
+    check(peek(talk, subscription) == [], "not dead-lettered")
+    [letter] = peek(talk, f"{subscription}/$DeadLetterQueue")
+    check(letter.map(APPLICATION) == {"DeadLetterReason": string("r"), "DeadLetterErrorDescription": string("d")},
+          f"{letter.map(APPLICATION)}")
+    check([m.body for m in peek(talk, f"{topic}/Subscriptions/b")] == [b"m"], "the other copy")
+
+
+@with_queue("topic/schedule")
+def schedule(talk, topic):
+    a, due = f"{topic}/Subscriptions/a", now_ms() + 1500
+    encoded = [message(b"%d" % n, message_id=f"s{n}", annotations={"x-opt-scheduled-enqueue-time": timestamp(due)})
+               for n in range(3)]
+    body = talk.ask(topic, "schedule-message", ("messages", list_(*(
+        map_((string("message-id"), string(f"s{n}")), (string("message"), binary(m)))
+        for n, m in enumerate(encoded))))).ok()
+    numbers = check_array(body["sequence-numbers"], "long")
+    check(len(set(numbers)) == 3, f"numbers {numbers}")
+    check(peek(talk, a) == [], "copies before it is due")
+
+    def cancel(*which):
+        return talk.ask(topic, "cancel-scheduled-message",
+                        ("sequence-numbers", array("long", *(long_(n) for n in which))))
+
+    check(not cancel(numbers[0]).ok(), "the body is not empty")
+    cancel(numbers[0]).failed(404, MESSAGE_NOT_FOUND)
+    cancel(numbers[1], numbers[0]).failed(404, MESSAGE_NOT_FOUND)  # nothing is cancelled then
+    handle = talk.receiver(a)
+    got = talk.take(handle, 2)
+    check(time.time() * 1000 >= due, "before its time")
+    check([m.body for m in got] == [b"1", b"2"], f"bodies {[m.body for m in got]}")
+    for one in got:
+        annotations = one.map(ANNOTATIONS)
+        check(annotations["x-opt-scheduled-enqueue-time"] == timestamp(due), "another scheduled time")
+        check(annotations["x-opt-enqueued-time"].value >= due, "enqueued before it was due")
+        check(annotations["x-opt-message-state"] == int_(0), f"state {text(annotations['x-opt-message-state'])}")
+    check([m.number for m in got] == [1, 2], "numbers in the subscription")
+    cancel(numbers[2]).failed(404, MESSAGE_NOT_FOUND)
+    check([m.body for m in peek(talk, f"{topic}/Subscriptions/b")] == [b"1", b"2"], "the other subscription")
