@@ -113,11 +113,12 @@ CLIENTS = {
         "wire/session-filter-described", "wire/session-state", "wire/session-waits", "wire/session-time-out",
         "wire/no-attach-after-detach", "wire/session-freed-by-detach", "wire/message-sessions",
         "topic/refusals", "topic/attach", "topic/delivery", "topic/letter-case", "topic/session-filter",
-        "topic/management", "topic/schedule",
+        "topic/management", "topic/schedule", "topic/status", "topic/evaluation", "topic/max-delivery",
+        "topic/forward-dead-letters", "topic/chain", "topic/shorter-life",
         "rule/add", "rule/remove", "rule/enumerate", "rule/configured", "rule/pages", "rule/errors", "rule/where",
-        "rule/later-messages-only",
+        "rule/later-messages-only", "rule/vectors", "rule/types",
         "exchange/refusals", "exchange/delivery", "exchange/long-key", "exchange/batch", "exchange/bytes-preserved",
-        "exchange/prefetch",
+        "exchange/prefetch", "exchange/patterns", "exchange/header-types", "exchange/session", "exchange/forward",
     ],
 }
 

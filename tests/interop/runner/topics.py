@@ -73,14 +73,52 @@ TOPICS = {
     "topic/forward-to-queue": topic(subscription("a", ForwardTo="{to}"), subscription("b")),
     "topic/letter-case": topic(subscription("Audit")),
     "topic/session-filter": topic(subscription("s", RequiresSession=True), subscription("p")),
+    "topic/status": topic(subscription("open"), subscription("closed", Status="ReceiveDisabled"),
+                          subscription("deaf", Status="SendDisabled")),
+    "topic/evaluation": topic(
+        subscription("lenient", sql("division", "10 / quantity = 1"), sql("zero", "quantity = 0"),
+                     DeadLetteringOnFilterEvaluationExceptions=False),
+        subscription("strict", sql("b-division", "10 / quantity = 1"), sql("c-division", "10 % quantity = 1"),
+                     sql("a-all", "1=1")),
+        subscription("action", sql("fails", "1=1", "SET x = 1 / quantity")), subscription("other")),
+    "topic/max-delivery": topic(subscription("a", MaxDeliveryCount=2), subscription("b")),
+    "topic/forward-dead-letters": topic(subscription("a", ForwardDeadLetteredMessagesTo="{to}"), subscription("b")),
+    "topic/chain": topic(subscription("a", sql("mark", "1=1", "SET hop = 'a'"), ForwardTo="{to}"), subscription("b")),
+    "topic/shorter-life": topic(
+        subscription("a", DeadLetteringOnMessageExpiration=True),
+        subscription("b", DeadLetteringOnMessageExpiration=True, DefaultMessageTimeToLive="PT2H"),
+        DefaultMessageTimeToLive="PT1S"),
     "rule/configured": topic(
         subscription("a", sql("sql", "n > 1", "SET n = 2"), sql("true", "1=1"), sql("false", "1=0"),
                      correlation("correlation", Label="l", Properties={"text": "t", "whole": 2, "half": 0.5,
                                                                        "yes": True}))),
 }
 # A queue that forwards to the scenario's topic.
-SOURCES = ["topic/forward-from-queue"]
+SOURCES = ["topic/forward-from-queue", "topic/chain", "exchange/forward"]
 
+# What a Topic exchange's pattern matches, and what not. (exchanges contract 2.4)
+PATTERNS = [
+    ("", [""], ["a"]),
+    ("#", ["", "a", "a.b.c", "a..b"], []),
+    ("*", ["a"], ["", "a.b", "..."]),
+    ("*.*", ["a.b", ".", "a."], ["a"]),
+    ("a.*", ["a."], ["a", "a.b.c"]),
+    ("a.#", ["a", "a.b.c"], ["ab"]),
+    ("#.a", ["a", "b.a"], ["a.b"]),
+    ("a.#.b", ["a.b", "a.x.y.b"], ["a.x.y"]),
+    ("*.#", ["a"], [""]),
+    ("#.*", ["a.b"], [""]),
+    ("#.#", [""], []),
+    ("#.*.#", ["x"], [""]),
+    ("*.#.*", ["a.b"], ["a"]),
+    ("a.*.b", ["a..b"], ["a.b"]),
+    ("a.b", ["a.b"], ["a..b", "A.b"]),
+    ("*.stock.#", ["usd.stock", "eur.stock.db"], ["stock.nasdaq"]),
+    ("warning.*", ["warning.something"], ["error.something"]),
+    ("foo.*.baz", ["foo.bar.baz"], []),
+    ("audit.events.#", ["audit.events"], ["audit.users"]),
+    ("regions.na.cities.*", [], ["regions.na.cities"]),
+]
 TOPIC_EXCHANGE = exchange("Topic", bound("all", "#"), bound("paid", "order.*.paid"), bound("eu", "order.eu.#"))
 EXCHANGES = {
     "exchange/sdk": TOPIC_EXCHANGE,
@@ -106,6 +144,15 @@ EXCHANGES = {
     "exchange/delivery": exchange("Topic", bound("all", "#"), bound("b", "b.#")),
     "exchange/long-key": exchange("Topic", bound("all", "#")),
     "exchange/batch": exchange("Direct", bound("red", "red"), bound("blue", "blue")),
+    "exchange/patterns": exchange("Topic", *(bound(f"p{n:02}", pattern) for n, (pattern, _, _) in enumerate(PATTERNS))),
+    "exchange/header-types": exchange(
+        "Headers", bound("number", headers={"h": 1}), bound("text", headers={"h": "x"}),
+        bound("flag", headers={"h": True}), bound("present", headers={"h": None}), bound("everything", headers={}),
+        bound("x-ignored", headers={"x-a": "1"}), bound("x-none", headers={"x-match": "any", "x-a": "1"}),
+        bound("with-x", headers={"x-match": "all-with-x", "x-a": "1"}),
+        bound("any-with-x", headers={"x-match": "any-with-x", "foo": None, "x-foo": None})),
+    "exchange/session": exchange("Fanout", bound("s", Broker={"RequiresSession": True}), bound("p")),
+    "exchange/forward": exchange("Direct", bound("red", "red", Broker={"ForwardTo": "{to}"}), bound("blue", "blue")),
     "exchange/bytes-preserved": exchange("Fanout", bound("a", Broker={
         "DefaultMessageTimeToLive": "P10675199DT2H48M5.4775807S"})),
 }

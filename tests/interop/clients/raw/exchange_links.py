@@ -1,11 +1,15 @@
 """Links to exchanges: addresses and keys, copies, batches and the prefetch limit (exchanges contract 2.2 to 2.5)."""
 
-from report import check
-from rule_requests import add, sql
+import struct
+
+from report import check, context
 from talk import ACCEPTED, ANNOTATIONS, APPLICATION, BATCH_FORMAT, DATA, PROPERTIES, Delivery, message, with_queue
 from topic_links import NOT_ALLOWED, NOT_FOUND, check_not_found, peek, receiver_refused, sender_refused
 from transfers import refused_send, rich_message
-from wire.values import NULL, binary, boolean, described, encode, list_, map_, string, symbol, text, ulong
+from rule_requests import add, double, sql
+from runner.topics import PATTERNS
+from wire.values import (NULL, Value, binary, boolean, described, encode, int_, list_, long_, map_, string, symbol, text,
+                         timestamp, uint, ulong)
 
 INVALID = "amqp:invalid-field"
 
@@ -121,3 +125,64 @@ def prefetch(talk, exchange):
     talk.silent(0.3)  # no credit, no transfer
     settled = talk.receiver(below(exchange, "two"), modes=(1, 0))
     check([m.body for m in talk.take(settled, 3)] == [b"3", b"4", b"5"], "a pre-settled link has no limit")
+
+
+@with_queue("exchange/patterns")
+def patterns(talk, exchange):
+    keys = sorted({key for _, yes, no in PATTERNS for key in yes + no})
+    talk.put(exchange, *(message(key.encode(), subject=key) for key in keys))
+    wrong = []
+    for number, (pattern, yes, no) in enumerate(PATTERNS):
+        got = [body.decode() for body in bodies(talk, below(exchange, f"p{number:02}"))]
+        wrong += [f"'{pattern}' misses '{key}'" for key in yes if key not in got]
+        wrong += [f"'{pattern}' matches '{key}'" for key in no if key in got]
+        check(len(set(got)) == len(got), f"'{pattern}' has a message twice: {got}")
+    check(not wrong, ", ".join(wrong))
+
+
+@with_queue("exchange/header-types")
+def header_types(talk, exchange):
+    one = [Value("byte", 1), Value("short", 1), int_(1), long_(1), Value("ubyte", 1), Value("ushort", 1), uint(1),
+           Value("ulong", 1), timestamp(1), double(1.0), Value("float", struct.pack(">f", 1))]
+    x = [string("x"), symbol("x"), binary(b"x"), Value("char", ord("x"))]
+    neither = [string("X"), string("1"), int_(2), double(1.5), boolean(False), NULL, Value("uuid", bytes(16)),
+               list_(int_(1)), Value("ulong", 2**63), double(float("nan"))]
+    values = one + x + [boolean(True)] + neither
+    # A list is no value of an application property, but nobody is harmed by one.
+    talk.put(exchange, *(message(b"%d" % n, properties={"h": v}) for n, v in enumerate(values)))
+    expected = {"number": range(len(one)), "text": range(len(one), len(one) + len(x)),
+                "flag": [len(one) + len(x)], "present": range(len(values)), "everything": range(len(values)),
+                "x-ignored": range(len(values)), "x-none": [], "with-x": [], "any-with-x": []}
+    for name, numbers in expected.items():
+        got = bodies(talk, below(exchange, name))
+        wrong = set(got) ^ {b"%d" % n for n in numbers}
+        check(not wrong, f"'{name}': {[(text(values[int(n)]), n in got) for n in wrong]}")
+    talk.put(exchange, message(b"property", properties={"x-a": string("1")}),
+             message(b"annotation", annotations={"x-a": string("1"), "x-foo": string("s")}),
+             message(b"both", properties={"x-a": string("2")}, annotations={"x-a": string("1")}),
+             message(b"foo", properties={"foo": NULL}))
+    check(bodies(talk, below(exchange, "with-x")) == [b"property", b"annotation"], "all-with-x")
+    check(bodies(talk, below(exchange, "any-with-x")) == [b"annotation", b"foo"], "any-with-x")
+
+
+@with_queue("exchange/session")
+def session(talk, exchange):
+    talk.put(exchange, message(b"1", session="x"), message(b"2"), message(b"3", session="x"))
+    handle = talk.ask_receiver(below(exchange, "s"), filter_=string("x"))
+    talk.attached(handle)
+    check([m.body for m in talk.take(handle, 2)] == [b"1", b"3"], "the session")
+    [letter] = peek(talk, below(exchange, "s") + "/$DeadLetterQueue")
+    check(letter.map(APPLICATION)["DeadLetterReason"] == string("Session ID is null."), f"{letter.map(APPLICATION)}")
+    check(bodies(talk, below(exchange, "p")) == [b"1", b"2", b"3"], "without sessions")
+
+
+@with_queue("exchange/forward")
+def forward(talk, exchange):
+    """Into an exchange with the subject as its key, and from one of its subscriptions into a queue."""
+    talk.put(context["sources"]["exchange/forward"], message(b"1", subject="red"), message(b"2", subject="blue"),
+             message(b"3", subject="green"))
+    talk.put(f"{exchange}/red", message(b"4"))
+    got = talk.take(talk.receiver(context["destinations"]["exchange/forward"]), 2)
+    check([(m.body, m.number) for m in got] == [(b"1", 1), (b"4", 2)], f"{[(m.body, m.number) for m in got]}")
+    check(bodies(talk, below(exchange, "blue")) == [b"2"], "the other subscription")
+    receiver_refused(talk, below(exchange, "red"), NOT_ALLOWED)

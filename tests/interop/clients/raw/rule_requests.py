@@ -6,7 +6,7 @@ from peer import check_kind
 from report import check
 from talk import ACCEPTED, APPLICATION, PROPERTIES, message, now_ms, with_queue
 from topic_links import peek
-from wire.values import NULL, Value, boolean, int_, list_, long_, map_, string, text, timestamp, uint
+from wire.values import (NULL, Value, binary, boolean, int_, list_, long_, map_, string, symbol, text, timestamp, uint)
 
 DESCRIPTION, NO_ACTION, SQL_ACTION = 0x13700000004, 0x13700000005, 0x13700000006
 SQL, TRUE, FALSE, CORRELATION = 0x1370000006, 0x1370000007, 0x1370000008, 0x1370000009
@@ -244,3 +244,74 @@ def later_messages_only(talk, topic):
     [*_, untouched] = peek(talk, f"{topic}/Subscriptions/b")
     check(untouched.map(APPLICATION) == {"n": int_(1)}, "a property of the other copy was changed")
     check(untouched.sections[PROPERTIES].value[3] == NULL, "the subject of the other copy was changed")
+
+
+# Expressions for the message of `vectors`, and whether they are true of it. (sql-filter contract 12)
+VECTORS = [
+    ("1=1", True), ("1>1", False), ("color = 'red'", True), ("COLOR = 'red'", True), ("color = 'RED'", False),
+    ("user.color='red' AND sys.Label LIKE '%bus%'", True), ("sys.label LIKE 'omni___'", True),
+    ("sys.Label LIKE 'bus'", False), ("quantity / 4 = 2", True), ("quantity / 4.0 = 2.5", True),
+    ("quantity % 3 = 1", True), ("-quantity < -9", True), ("quantity = '10'", False),
+    ("NOT quantity = '10'", False), ("quantity IN (1, 10, 100)", True), ("price * 2 = 5", True),
+    ("color NOT IN ('blue', missing)", False), ("color NOT IN ('blue', 'green')", True), ("[a b] = 1", True),
+    ("\"a b\" = 1", True), ("\"http://x/y\" = 'account'", True), ("p('a b') = 1", True),
+    ("property('a b') = 1", True), ("'it''s' = 'it''s'", True), ("'AB%' LIKE 'AB\\%' ESCAPE '\\'", True),
+    ("'ABC' LIKE 'AB\\%' ESCAPE '\\'", False), ("sys.CorrelationId IS NULL", True), ("missing = 1", False),
+    ("NOT missing = 1", False), ("missing IS NULL", True), ("color IS NOT NULL", True), ("EXISTS(missing)", False),
+    ("EXISTS(color) OR 1/0 = 1", True), ("missing = 1 OR ok = TRUE", True), ("missing = 1 AND 1 = 0", False),
+    ("newid() = newid()", False), ("quantity + 1 * 2 = 12", True), ("NOT color = 'red' OR quantity = 10", True),
+    ("1.5E1 = 15", True), ("ok", True), ("NOT ok", False), ("color", False), ("color + '!' = 'red!'", True),
+    ("sys.MessageId = '123456'", True), ("sys.EnqueuedTimeUtc IS NOT NULL", True), ("price > 2 AND price < 3", True),
+    ("quantity <> 10 OR price != 2.5", False), ("(quantity - 10) * 2 = 0", True), ("color > 'blue'", True),
+]
+
+
+@with_queue("rule/vectors")
+def vectors(talk, topic):
+    """Each expression is a rule with an action, so that each match makes a copy that tells the rule's name."""
+    a = f"{topic}/Subscriptions/a"
+    remove(talk, a, "$Default").ok()
+    for number, (expression, _) in enumerate(VECTORS):
+        add(talk, a, f"v{number:02}", sql(expression, "SET hit = 1")).ok()
+    talk.put(topic, message(b"m", message_id="123456", subject="omnibus", properties={
+        "color": string("red"), "quantity": int_(10), "price": double(2.5), "a b": int_(1), "ok": boolean(True),
+        "http://x/y": string("account")}))
+    hits = {m.map(APPLICATION)["RuleName"].value for m in peek(talk, a)}
+    wrong = [(expression, "false" if expected else "true") for number, (expression, expected) in enumerate(VECTORS)
+             if (f"v{number:02}" in hits) != expected]
+    check(not wrong, f"another value than expected: {wrong}")
+    check(peek(talk, f"{a}/$DeadLetterQueue") == [], "an expression failed")
+
+
+@with_queue("rule/types")
+def types(talk, topic):
+    """What the types of AMQP are to an expression, to a correlation filter and to an action."""
+    a, b = f"{topic}/Subscriptions/a", f"{topic}/Subscriptions/b"
+    for address in (a, b):
+        remove(talk, address, "$Default").ok()
+    add(talk, a, "number", sql("p = 5", "SET p = p + 1")).ok()
+    add(talk, a, "text", sql("p = '5'", "SET p = p + 1")).ok()
+    add(talk, a, "flag", sql("p", "SET p = FALSE")).ok()
+    add(talk, a, "equal", correlation({"p": int_(5)}, action=map_((string("expression"), string("REMOVE p"))))).ok()
+    widths = [Value("byte", 5), Value("short", 5), int_(5), long_(5), Value("ubyte", 5), Value("ushort", 5), uint(5),
+              Value("ulong", 5), Value("float", struct.pack(">f", 5)), double(5)]
+    for value in widths:
+        talk.put(topic, message(b"n", properties={"p": value}))
+    copies = [m.map(APPLICATION) for m in peek(talk, a)]
+    check(all("RuleName" in c for c in copies), f"{copies}")
+    names = [c["RuleName"].value for c in copies]
+    check(names == ["equal", "number"] * 10, f"{names}")
+    for value, copy in zip(widths, [c for c in copies if c["RuleName"] == string("number")]):
+        check(copy["p"].kind == value.kind, f"{value.kind} became {text(copy['p'])}")  # an old property keeps its type
+    check(all("p" not in c for c in copies if c["RuleName"] == string("equal")), "REMOVE p")
+    add(talk, b, "text", sql("p = '5'", "SET p = p + 1")).ok()
+    add(talk, b, "flag", sql("p", "SET p = FALSE")).ok()
+    add(talk, b, "new", sql("p IS NULL", "SET i = 1; SET d = 1.5; SET s = 'x'; SET t = TRUE; SET n = missing")).ok()
+    for value in (string("5"), symbol("5"), Value("char", ord("5")), boolean(True), NULL, binary(b"5")):
+        talk.put(topic, message(b"o", properties={"p": value}))
+    copies = [m.map(APPLICATION) for m in peek(talk, b)]
+    check(all("RuleName" in c for c in copies), f"{copies}")
+    check([c["RuleName"].value for c in copies] == ["text", "text", "text", "flag", "new"], f"{copies}")
+    check(copies[0]["p"] == string("51") and copies[3]["p"] == boolean(False), f"{copies}")
+    check({k: v for k, v in copies[4].items() if k in "idstn"} == {
+        "i": long_(1), "d": double(1.5), "s": string("x"), "t": boolean(True), "n": NULL}, f"{copies[4]}")

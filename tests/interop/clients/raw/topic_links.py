@@ -3,11 +3,11 @@
 import time
 
 from peer import check_kind
-from report import check
+from report import check, context
 from talk import (ACCEPTED, ANNOTATIONS, APPLICATION, HEADER, Message, Talk, check_array, message, now_ms, rejected,
                   with_queue)
 from wire.frames import frame_text
-from wire.values import (NULL, array, binary, described, int_, list_, long_, map_, string, text, timestamp,
+from wire.values import (NULL, array, binary, boolean, described, int_, list_, long_, map_, string, text, timestamp,
                          ulong, uuid)
 
 NOT_ALLOWED, NOT_FOUND = "amqp:not-allowed", "amqp:not-found"
@@ -201,3 +201,103 @@ def schedule(talk, topic):
     check([m.number for m in got] == [1, 2], "numbers in the subscription")
     cancel(numbers[2]).failed(404, MESSAGE_NOT_FOUND)
     check([m.body for m in peek(talk, f"{topic}/Subscriptions/b")] == [b"1", b"2"], "the other subscription")
+
+
+def bodies(talk, entity):
+    return [m.body for m in peek(talk, entity)]
+
+
+def reasons(talk, entity):
+    """Body, reason and description of the dead letters."""
+    return [(m.body, m.map(APPLICATION)["DeadLetterReason"].value, m.map(APPLICATION)["DeadLetterErrorDescription"].value)
+            for m in peek(talk, f"{entity}/$DeadLetterQueue")]
+
+
+@with_queue("topic/status")
+def status(talk, topic):
+    talk.put(topic, message(b"m"))
+    check(bodies(talk, f"{topic}/Subscriptions/open") == [b"m"], "the open one")
+    closed = f"{topic}/Subscriptions/closed"
+    receiver_refused(talk, closed, "com.microsoft:entity-disabled")
+    for request in (("peek-message", ("from-sequence-number", long_(1)), ("message-count", int_(1))),
+                    ("add-rule", ("rule-name", string("r")), ("rule-description", map_(
+                        (string("sql-filter"), map_((string("expression"), string("1=1")))))))):
+        talk.ask(closed, *request).failed(400, "com.microsoft:entity-disabled")
+    deaf = f"{topic}/Subscriptions/deaf"
+    check(bodies(talk, deaf) == [], "a copy for one that takes none")
+    talk.credit(talk.receiver(deaf), 1)
+    talk.silent(0.3)
+
+
+@with_queue("topic/evaluation")
+def evaluation(talk, topic):
+    talk.put(topic, message(b"0", properties={"quantity": int_(0)}), message(b"10", properties={"quantity": int_(10)}))
+    lenient, strict = f"{topic}/Subscriptions/lenient", f"{topic}/Subscriptions/strict"
+    check(bodies(talk, lenient) == [b"0", b"10"], f"lenient {bodies(talk, lenient)}")
+    check(reasons(talk, lenient) == [], f"lenient {reasons(talk, lenient)}")
+    check(bodies(talk, strict) == [b"0", b"10"], f"strict {bodies(talk, strict)}")  # another rule matched
+    [(body, reason, why)] = reasons(talk, strict)
+    check((body, reason) == (b"0", "FilterException") and "b-division" in why, f"strict {body} {reason} {why}")
+    action = f"{topic}/Subscriptions/action"
+    [copy] = peek(talk, action)
+    check(copy.map(APPLICATION) == {"quantity": int_(10), "x": long_(0), "RuleName": string("fails")},
+          f"{copy.map(APPLICATION)}")
+    [(body, reason, why)] = reasons(talk, action)
+    check((body, reason) == (b"0", "RuleActionException") and "fails" in why, f"action {body} {reason} {why}")
+    check(bodies(talk, f"{topic}/Subscriptions/other") == [b"0", b"10"], "the other one")
+    return why
+
+
+@with_queue("topic/max-delivery")
+def max_delivery(talk, topic):
+    talk.put(topic, message(b"unwanted"))
+    address = f"{topic}/Subscriptions/a"
+    handle = talk.receiver(address)
+    for count in range(2):
+        [got] = talk.take(handle)
+        check(got.count == count, f"delivery-count {got.count}")
+        talk.settled(described(ulong(0x27), list_(boolean(True), boolean(False))), got)
+    check(bodies(talk, address) == [], "still there")
+    check(reasons(talk, address) == [(b"unwanted", "MaxDeliveryCountExceeded",
+                                      "Message could not be consumed after 2 delivery attempts.")], "the reason")
+    check(bodies(talk, f"{topic}/Subscriptions/b") == [b"unwanted"], "the other copy")
+
+
+@with_queue("topic/forward-dead-letters")
+def forward_dead_letters(talk, topic):
+    address = f"{topic}/Subscriptions/a"
+    talk.put(topic, message(b"m1"), message(b"m2"))
+    for got in talk.take(talk.receiver(address), 2):
+        talk.settled(rejected(), got)
+    got = talk.take(talk.receiver(context["destinations"]["topic/forward-dead-letters"]), 2)
+    check([(m.body, m.number) for m in got] == [(b"m1", 1), (b"m2", 2)], "forwarded")
+    source = got[0].map(ANNOTATIONS)["x-opt-deadletter-source"]
+    check(source == string(address), f"x-opt-deadletter-source {text(source)}")
+    receiver_refused(talk, f"{address}/$DeadLetterQueue", NOT_ALLOWED)
+    check(bodies(talk, f"{topic}/Subscriptions/b") == [b"m1", b"m2"], "the other copies")
+
+
+@with_queue("topic/chain")
+def chain(talk, topic):
+    """Queue, topic, subscription with an action, queue: the last one has the changes."""
+    talk.put(context["sources"]["topic/chain"], message(b"first", message_id="i", subject="s"))
+    talk.put(topic, message(b"second"))
+    got = talk.take(talk.receiver(context["destinations"]["topic/chain"]), 2)
+    check([(m.body, m.number) for m in got] == [(b"first", 1), (b"second", 2)], "forwarded")
+    for one in got:
+        check(one.map(APPLICATION) == {"hop": string("a"), "RuleName": string("mark")}, f"{one.map(APPLICATION)}")
+        check(one.count == 0, f"delivery-count {one.count}")
+    check(got[0].sections[0x73].value[0] == string("i") and got[0].sections[0x73].value[3] == string("s"), "properties")
+    check(bodies(talk, f"{topic}/Subscriptions/b") == [b"first", b"second"], "the other subscription")
+
+
+@with_queue("topic/shorter-life")
+def shorter_life(talk, topic):
+    """The shortest of the message's, the topic's and the subscription's time to live counts."""
+    talk.put(topic, message(b"m"), message(b"long", ttl=3600000))
+    for name in ("a", "b"):
+        address = f"{topic}/Subscriptions/{name}"
+        got = talk.take(talk.receiver(f"{address}/$DeadLetterQueue"), 2)
+        check([m.body for m in got] == [b"m", b"long"], f"'{name}' {[m.body for m in got]}")
+        check(got[0].map(APPLICATION)["DeadLetterReason"] == string("TTLExpiredException"), "the reason")
+        check(bodies(talk, address) == [], f"'{name}' has something left")
