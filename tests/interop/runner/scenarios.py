@@ -55,7 +55,7 @@ TOPICS = [
     "topic/publish", "topic/batch", "topic/settle", "topic/receive-and-delete", "topic/dead-letter", "topic/session",
     "topic/defer", "topic/peek", "topic/schedule", "topic/cancel-scheduled", "topic/duplicates", "topic/sql-filter",
     "topic/correlation-filter", "topic/true-false-filter", "topic/nobody", "topic/action", "topic/filter-error",
-    "topic/ttl", "topic/forward-to-queue", "topic/forward-from-queue", "topic/wrong-direction", "topic/letter-case",
+    "topic/ttl", "topic/stream", "topic/forward-to-queue", "topic/forward-from-queue", "topic/wrong-direction", "topic/letter-case",
     "exchange/sdk",
 ]
 # What an SDK with a rule manager on AMQP does; the others administer rules over HTTP.
@@ -114,11 +114,12 @@ CLIENTS = {
         "wire/no-attach-after-detach", "wire/session-freed-by-detach", "wire/message-sessions",
         "topic/refusals", "topic/attach", "topic/delivery", "topic/letter-case", "topic/session-filter",
         "topic/management", "topic/schedule", "topic/status", "topic/evaluation", "topic/max-delivery",
-        "topic/forward-dead-letters", "topic/chain", "topic/shorter-life",
+        "topic/forward-dead-letters", "topic/chain", "topic/shorter-life", "topic/rights", "topic/fragmented-delivery", "topic/restart",
         "rule/add", "rule/remove", "rule/enumerate", "rule/configured", "rule/pages", "rule/errors", "rule/where",
         "rule/later-messages-only", "rule/vectors", "rule/types",
         "exchange/refusals", "exchange/delivery", "exchange/long-key", "exchange/batch", "exchange/bytes-preserved",
         "exchange/prefetch", "exchange/patterns", "exchange/header-types", "exchange/session", "exchange/forward",
+        "exchange/restart",
     ],
 }
 

@@ -88,6 +88,8 @@ TOPICS = {
         subscription("a", DeadLetteringOnMessageExpiration=True),
         subscription("b", DeadLetteringOnMessageExpiration=True, DefaultMessageTimeToLive="PT2H"),
         DefaultMessageTimeToLive="PT1S"),
+    "topic/restart": topic(subscription("a"), subscription("b"), subscription("c"), RequiresDuplicateDetection=True,
+                           DuplicateDetectionHistoryTimeWindow="PT10M"),
     "rule/configured": topic(
         subscription("a", sql("sql", "n > 1", "SET n = 2"), sql("true", "1=1"), sql("false", "1=0"),
                      correlation("correlation", Label="l", Properties={"text": "t", "whole": 2, "half": 0.5,
@@ -151,6 +153,8 @@ EXCHANGES = {
         bound("x-ignored", headers={"x-a": "1"}), bound("x-none", headers={"x-match": "any", "x-a": "1"}),
         bound("with-x", headers={"x-match": "all-with-x", "x-a": "1"}),
         bound("any-with-x", headers={"x-match": "any-with-x", "foo": None, "x-foo": None})),
+    "exchange/restart": exchange("Topic", bound("eu", "eu.#"), bound("paid", "*.paid", PrefetchCount=1),
+                                 Unroutable="Release"),
     "exchange/session": exchange("Fanout", bound("s", Broker={"RequiresSession": True}), bound("p")),
     "exchange/forward": exchange("Direct", bound("red", "red", Broker={"ForwardTo": "{to}"}), bound("blue", "blue")),
     "exchange/bytes-preserved": exchange("Fanout", bound("a", Broker={

@@ -2,7 +2,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -362,6 +364,61 @@ func topicTTL(s *steps) string {
 	return ""
 }
 
+// topicStream: two receivers that compete, each asking for some at a time.
+func topicStream(s *steps) string {
+	const count = 60
+	var expected []string
+	for n := range count {
+		expected = append(expected, fmt.Sprintf("m%d", n))
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
+	defer cancel()
+	came := make(chan string, 10*count)
+	failures := make(chan error, 2)
+	for range 2 {
+		receiver := s.of("a", nil)
+		go func() {
+			for {
+				messages, err := receiver.ReceiveMessages(ctx, 7, nil)
+				for _, m := range messages {
+					if err := receiver.CompleteMessage(s.ctx, m, nil); err != nil {
+						failures <- err
+						return
+					}
+					came <- string(m.Body)
+				}
+				if err != nil {
+					if ctx.Err() == nil {
+						failures <- err
+					}
+					return
+				}
+			}
+		}()
+	}
+	sender := s.sender()
+	for _, body := range expected {
+		must(sender.SendMessage(s.ctx, text(body), nil))
+	}
+	var all []string
+	for len(all) < count {
+		select {
+		case body := <-came:
+			all = append(all, body)
+		case err := <-failures:
+			must(err)
+		case <-ctx.Done():
+			fail("%d of %d messages came", len(all), count)
+		}
+	}
+	slices.Sort(all)
+	slices.Sort(expected)
+	same(all, expected, "what came")
+	s.sees(s.of("a", nil), 10)
+	same(len(got(s.of("b", nil).PeekMessages(s.ctx, 100, nil))), count, "the other subscription")
+	return ""
+}
+
 func onward() *sb.Message {
 	m := with("onward", properties{"kept": "yes"})
 	m.MessageID = pointer("f")
@@ -442,6 +499,7 @@ var topicScenarios = map[string]func(*steps) string{
 	"topic/action":             topicAction,
 	"topic/filter-error":       topicFilterError,
 	"topic/ttl":                topicTTL,
+	"topic/stream":             topicStream,
 	"topic/forward-to-queue":   topicForwardToQueue,
 	"topic/forward-from-queue": topicForwardFromQueue,
 	"topic/wrong-direction":    topicWrongDirection,

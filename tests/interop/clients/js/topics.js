@@ -1,7 +1,7 @@
 // @azure/service-bus with a topic and its subscriptions. Names: runner/scenarios.py, shapes: runner/topics.py.
 'use strict';
 
-const {check, context} = require('./report.js');
+const {check, context, sleep} = require('./report.js');
 const {dead, fails, nothing, same, sees, send, take, take_one, with_queues} = require('./client.js');
 
 const soon = (milliseconds) => new Date(Date.now() + milliseconds);
@@ -244,6 +244,21 @@ module.exports = with_queues({
     }
     await holds(client, topic, 'short', []);
     await holds(client, topic, 'long', ['by default', 'wanted longer']);
+  },
+  'topic/stream': async (client, topic) => {
+    const expected = Array.from({length: 60}, (_, n) => `m${n}`);
+    const receiver = client.createReceiver(topic, 'a');
+    const came = [];
+    const stream = receiver.subscribe({
+      processMessage: async (message) => came.push(message.body),
+      processError: async ({error}) => came.push(String(error)),
+    }, {maxConcurrentCalls: 5});
+    await send(client, topic, ...expected);
+    for (const end = Date.now() + 10000; came.length < expected.length && Date.now() < end;) await sleep(20);
+    await stream.close();  // waits for what is being settled
+    same(came.sort(), expected.slice().sort(), 'what came');
+    await sees(receiver, []);
+    await sees(client.createReceiver(topic, 'b'), expected, 100);
   },
   'topic/forward-to-queue': async (client, topic) => {
     await send(client, topic, {body: 'onward', messageId: 'f', applicationProperties: {kept: 'yes'}});

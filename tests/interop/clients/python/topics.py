@@ -1,6 +1,7 @@
 """azure-servicebus with a topic and its subscriptions. Names: runner/scenarios.py, shapes: runner/topics.py."""
 
 import datetime
+import threading
 
 from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusMessage, ServiceBusMessageState
 from azure.servicebus.exceptions import MessageNotFoundError, MessagingEntityNotFoundError, ServiceBusError
@@ -304,6 +305,24 @@ def ttl(client, topic):
              ("TTLExpiredException", "The message expired and was dead lettered."), "why")
     holds(client, topic, "short")
     holds(client, topic, "long", "by default", "wanted longer")
+
+
+@with_queue("topic/stream")
+def stream(client, topic):
+    expected, came = [f"m{n}" for n in range(60)], []
+    with subscription(client, topic, "a", max_wait_time=5, prefetch_count=10) as receiver:
+        publisher = threading.Thread(target=publish, args=(client, topic, *expected))
+        publisher.start()
+        for one in receiver:
+            came.append(text(one))
+            receiver.complete_message(one)
+            if len(came) == len(expected):
+                break
+        publisher.join()
+        same(came, expected, "what came")
+        sees(receiver, [])
+    with subscription(client, topic, "b") as other:
+        sees(other, expected, 100)
 
 
 @with_queue("topic/forward-to-queue")

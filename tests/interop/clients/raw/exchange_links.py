@@ -2,12 +2,13 @@
 
 import struct
 
-from report import check, context
-from talk import ACCEPTED, ANNOTATIONS, APPLICATION, BATCH_FORMAT, DATA, PROPERTIES, Delivery, message, with_queue
-from topic_links import NOT_ALLOWED, NOT_FOUND, check_not_found, peek, receiver_refused, sender_refused
-from transfers import refused_send, rich_message
-from rule_requests import add, double, sql
+from report import ask, check, context
+from rule_requests import add, double, remove, sql
 from runner.topics import PATTERNS
+from talk import (ACCEPTED, ANNOTATIONS, APPLICATION, BATCH_FORMAT, DATA, PROPERTIES, RELEASED, Delivery, Talk, message,
+                  with_queue)
+from topic_links import NOT_ALLOWED, NOT_FOUND, check_not_found, peek, receiver_refused, sender_refused, stored
+from transfers import refused_send, rich_message
 from wire.values import (NULL, Value, binary, boolean, described, encode, int_, list_, long_, map_, string, symbol, text,
                          timestamp, uint, ulong)
 
@@ -37,8 +38,11 @@ def refusals(talk, exchange):
     for address in (f"/exchanges/{exchange}/a/b", f"/exchanges/{exchange}/a/", f"/queues/{exchange}/a",
                     f"{exchange}/{'k' * 1025}", f"/exchanges/{exchange}/{'k' * 1025}"):
         sender_refused(talk, address, INVALID)
-    reply = add(talk, below(exchange, "red"), "r", sql("1=1"))  # an exchange has no rules
-    check(reply.status >= 400, f"add-rule answered {reply.status}")
+    red = below(exchange, "red")  # an exchange has no rules
+    add(talk, red, "r", sql("1=1")).failed(400, NOT_ALLOWED)
+    remove(talk, red, "$Default").failed(400, NOT_ALLOWED)
+    reply = talk.ask(red, "enumerate-rules", ("top", int_(10)), ("skip", int_(0)))
+    check(reply.status == 204 and reply.empty, f"enumerate-rules answered {reply.status}")
     talk.put(f"{exchange}/red", message(b"still here"))
     check(bodies(talk, below(exchange, "red")) == [b"still here"], "nothing came")
 
@@ -186,3 +190,25 @@ def forward(talk, exchange):
     check([(m.body, m.number) for m in got] == [(b"1", 1), (b"4", 2)], f"{[(m.body, m.number) for m in got]}")
     check(bodies(talk, below(exchange, "blue")) == [b"2"], "the other subscription")
     receiver_refused(talk, below(exchange, "red"), NOT_ALLOWED)
+
+
+@with_queue("exchange/restart")
+def restart(talk, exchange):
+    talk.put(exchange, message(b"1", subject="eu.paid"), message(b"2", subject="us.paid"))
+    eu, paid = below(exchange, "eu"), below(exchange, "paid")
+    before = [stored(talk, eu), stored(talk, paid)]
+    check([[m[0] for m in one] for one in before] == [[b"1"], [b"1", b"2"]], f"{before}")
+    talk.socket.close()
+    ask("stop", "queues")
+    ask("start", "queues")
+    with Talk() as again:
+        after = [stored(again, eu), stored(again, paid)]
+        check(before == after, f"before {before}, after {after}")
+        again.put(f"{exchange}/eu.open", message(b"3"))
+        handle = again.sender(exchange)
+        check(again.outcome(again.post(handle, message(b"4", subject="asia"))) == RELEASED, "not released")
+        check(bodies(again, eu) == [b"1", b"3"], f"{bodies(again, eu)}")
+        receiver = again.receiver(paid)
+        again.credit(receiver, 5)
+        check(again.delivery().map(ANNOTATIONS)["x-routing-key"] == string("eu.paid"), "another key")
+        again.silent(0.3)  # it holds one

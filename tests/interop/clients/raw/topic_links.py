@@ -3,7 +3,7 @@
 import time
 
 from peer import check_kind
-from report import check, context
+from report import ask, check, context
 from talk import (ACCEPTED, ANNOTATIONS, APPLICATION, HEADER, Message, Talk, check_array, message, now_ms, rejected,
                   with_queue)
 from wire.frames import frame_text
@@ -155,6 +155,11 @@ def management(talk, topic):
     subscription = f"{topic}/Subscriptions/a"
     for node in (topic, subscription, f"{subscription}/$DeadLetterQueue"):
         talk.ask(node, "no-such-operation").failed(501, "amqp:not-implemented")
+    talk.ask(topic, "peek-message", ("from-sequence-number", long_(1)), ("message-count", int_(1))).failed(
+        400, NOT_ALLOWED)
+    due = message(b"m", annotations={"x-opt-scheduled-enqueue-time": timestamp(now_ms() + 60000)})
+    talk.ask(subscription, "schedule-message", ("messages", list_(map_(
+        (string("message-id"), string("i")), (string("message"), binary(due)))))).failed(400, NOT_ALLOWED)
     talk.put(topic, message(b"m"))
     [got] = talk.take(talk.receiver(subscription))
     tokens = ("lock-tokens", array("uuid", uuid(got.token)))
@@ -301,3 +306,90 @@ def shorter_life(talk, topic):
         check([m.body for m in got] == [b"m", b"long"], f"'{name}' {[m.body for m in got]}")
         check(got[0].map(APPLICATION)["DeadLetterReason"] == string("TTLExpiredException"), "the reason")
         check(bodies(talk, address) == [], f"'{name}' has something left")
+
+
+@with_queue("topic/rights")
+def rights(talk, topic):
+    """Send for the topic, Listen for its subscriptions and their rules (2.6, 6.3)."""
+    unauthorized = "amqp:unauthorized-access"
+    subscription = f"{topic}/Subscriptions/a"
+    top = (("top", int_(10)), ("skip", int_(0)))
+    messages = ("messages", list_(map_((string("message-id"), string("i")), (string("message"), binary(message(
+        b"later", annotations={"x-opt-scheduled-enqueue-time": timestamp(now_ms() + 3600000)}))))))
+    with Talk(rule="SendOnly", key="send-only-key") as sender:
+        sender.put(topic, message(b"m"))
+        receiver_refused(sender, subscription, unauthorized)
+        sender.ask(subscription, "enumerate-rules", *top).failed(401, unauthorized)
+        sender.ask(topic, "schedule-message", messages).ok()
+    with Talk(rule="ListenOnly", key="listen-only-key") as listener:
+        sender_refused(listener, topic, unauthorized)
+        listener.ask(topic, "schedule-message", messages).failed(401, unauthorized)
+        check(len(listener.ask(subscription, "enumerate-rules", *top).ok()["rules"].value) == 1, "the rules")
+        listener.ask(subscription, "remove-rule", ("rule-name", string("$Default"))).ok()
+        [got] = listener.take(listener.receiver(subscription))
+        listener.settled(ACCEPTED, got)
+
+
+@with_queue("topic/fragmented-delivery")
+def fragmented_delivery(talk, topic):
+    body = bytes(range(256)) * 240
+    with Talk(frame_max=512) as narrow:
+        talk.put(topic, message(body, message_id="large"))
+        for name in ("a", "b"):
+            [got] = narrow.take(narrow.receiver(f"{topic}/Subscriptions/{name}"))
+            check(got.body == body, "the body came back different")
+            check(len(got.frames) > 120, f"{len(got.frames)} frames")
+            narrow.settled(ACCEPTED, got)
+            check(peek(narrow, f"{topic}/Subscriptions/{name}") == [], "something is left")
+
+
+def stored(talk, entity):
+    """What the entity has, as far as a restart must not change it."""
+    return [(m.body, m.number, m.map(APPLICATION), m.map(ANNOTATIONS)["x-opt-message-state"].value,
+             m.map(ANNOTATIONS)["x-opt-enqueued-time"].value, m.map(ANNOTATIONS).get("x-routing-key"))
+            for m in peek(talk, entity)]
+
+
+@with_queue("topic/restart")
+def restart(talk, topic):
+    a, b, c = (f"{topic}/Subscriptions/{name}" for name in "abc")
+
+    def rule(entity, name, expression, *action):
+        talk.ask(entity, "add-rule", ("rule-name", string(name)), ("rule-description", map_(
+            (string("sql-filter"), map_((string("expression"), string(expression)))),
+            *((string("sql-rule-action"), map_((string("expression"), string(x)))) for x in action)))).ok()
+
+    def rules(by):
+        return [by.ask(entity, "enumerate-rules", ("top", int_(10)), ("skip", int_(0))).ok()["rules"]
+                for entity in (a, b, c)]
+
+    rule(a, "r", "n = 1", "SET n = 2")
+    rule(b, "red", "color = 'red'")
+    talk.ask(b, "remove-rule", ("rule-name", string("$Default"))).ok()
+    talk.put(topic, message(b"m1", message_id="1", properties={"n": int_(1)}),
+             message(b"m2", message_id="2", properties={"color": string("red")}))
+    first, second = talk.take(talk.receiver(c), 2)
+    talk.settled(rejected(), first)
+    talk.settled(described(ulong(0x27), list_(boolean(False), boolean(True))), second)
+    due = now_ms() + 4000
+    talk.ask(topic, "schedule-message", ("messages", list_(map_(
+        (string("message-id"), string("3")), (string("message"), binary(message(
+            b"m3", message_id="3", annotations={"x-opt-scheduled-enqueue-time": timestamp(due)}))))))).ok()
+    dead = f"{c}/$DeadLetterQueue"
+    before = [rules(talk), *(stored(talk, entity) for entity in (a, b, c, dead))]
+    check([m[:2] for m in before[1]] == [(b"m1", 1), (b"m1", 2), (b"m2", 3)], f"{before[1]}")
+    talk.socket.close()  # a stop waits a while for those who are connected
+    ask("stop", "queues")
+    ask("start", "queues")
+    with Talk() as again:
+        after = [rules(again), *(stored(again, entity) for entity in (a, b, c, dead))]
+        for what, was, is_now in zip(("rules", "a", "b", "c", "dead letters"), before, after):
+            check(was == is_now, f"{what} before {was}, after {is_now}")
+        again.put(topic, message(b"m1 again", message_id="1"), message(b"m4", message_id="4",
+                                                                       properties={"color": string("red")}))
+        check([m[:2] for m in stored(again, b)] == [(b"m2", 1), (b"m4", 2)], f"{stored(again, b)}")
+        check([m[:2] for m in stored(again, a)][3:] == [(b"m4", 4)], f"{stored(again, a)}")
+        got = again.take(again.receiver(a), 5)  # the last of them at its time
+        check([m.body for m in got] == [b"m1", b"m1", b"m2", b"m4", b"m3"], f"{[m.body for m in got]}")
+        check(now_ms() >= due, "before its time")
+        check(stored(again, a)[-1][1] == 5, "the number of the scheduled one")

@@ -17,6 +17,7 @@ import com.azure.messaging.servicebus.ServiceBusClientBuilder.ServiceBusReceiver
 import com.azure.messaging.servicebus.ServiceBusFailureReason;
 import com.azure.messaging.servicebus.ServiceBusMessage;
 import com.azure.messaging.servicebus.ServiceBusMessageBatch;
+import com.azure.messaging.servicebus.ServiceBusProcessorClient;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverAsyncClient;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
@@ -31,10 +32,14 @@ import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -62,6 +67,7 @@ final class Topics {
         all.put("topic/action", Topics::action);
         all.put("topic/filter-error", Topics::filterError);
         all.put("topic/ttl", Topics::ttl);
+        all.put("topic/stream", Topics::stream);
         all.put("topic/forward-to-queue", Topics::forwardToQueue);
         all.put("topic/forward-from-queue", Topics::forwardFromQueue);
         all.put("topic/wrong-direction", Topics::wrongDirection);
@@ -375,6 +381,30 @@ final class Topics {
         }
         s.holds("short");
         s.holds("long", "by default", "wanted longer");
+        return "";
+    }
+
+    private static String stream(Steps s) throws InterruptedException {
+        String[] expected = IntStream.range(0, 60).mapToObj(n -> "m" + n).toArray(String[]::new);
+        List<String> came = Collections.synchronizedList(new ArrayList<>());
+        CountDownLatch left = new CountDownLatch(expected.length);
+        ServiceBusProcessorClient processor = s.keep(s.builder().processor().topicName(s.queue).subscriptionName("a")
+            .maxConcurrentCalls(5).processMessage(context -> {
+                came.add(context.getMessage().getBody().toString());
+                left.countDown();
+            }).processError(context -> came.add(context.getException().toString())).buildProcessorClient());
+        processor.start();
+        s.publish(expected);
+        check(left.await(10, TimeUnit.SECONDS), came.size() + " of " + expected.length + " messages came");
+        ServiceBusReceiverClient receiver = s.subscription("a");
+        for (int n = 0; n < 50 && !peek(receiver, 1, 1).isEmpty(); ++n) {
+            Thread.sleep(20); // the last ones are being settled
+        }
+        sees(receiver, 10);
+        processor.close();
+        List<String> sorted = Arrays.stream(expected).sorted().collect(Collectors.toList());
+        same(came.stream().sorted().collect(Collectors.toList()), sorted, "what came");
+        sees(s.subscription("b"), 100, expected);
         return "";
     }
 
