@@ -114,12 +114,14 @@ CLIENTS = {
         "wire/no-attach-after-detach", "wire/session-freed-by-detach", "wire/message-sessions",
         "topic/refusals", "topic/attach", "topic/delivery", "topic/letter-case", "topic/session-filter",
         "topic/management", "topic/schedule", "topic/status", "topic/evaluation", "topic/max-delivery",
-        "topic/forward-dead-letters", "topic/chain", "topic/shorter-life", "topic/rights", "topic/fragmented-delivery", "topic/restart",
+        "topic/forward-dead-letters", "topic/chain", "topic/shorter-life", "topic/rights", "topic/session-by-action",
+        "topic/sends", "topic/fragmented-delivery", "topic/restart",
         "rule/add", "rule/remove", "rule/enumerate", "rule/configured", "rule/pages", "rule/errors", "rule/where",
-        "rule/later-messages-only", "rule/vectors", "rule/types",
+        "rule/later-messages-only", "rule/vectors", "rule/types", "rule/system-properties",
+        "rule/rewritten", "rule/many",
         "exchange/refusals", "exchange/delivery", "exchange/long-key", "exchange/batch", "exchange/bytes-preserved",
         "exchange/prefetch", "exchange/patterns", "exchange/header-types", "exchange/session", "exchange/forward",
-        "exchange/restart",
+        "exchange/sends", "exchange/restart",
     ],
 }
 

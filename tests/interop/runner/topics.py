@@ -88,6 +88,10 @@ TOPICS = {
         subscription("a", DeadLetteringOnMessageExpiration=True),
         subscription("b", DeadLetteringOnMessageExpiration=True, DefaultMessageTimeToLive="PT2H"),
         DefaultMessageTimeToLive="PT1S"),
+    "topic/session-by-action": topic(
+        subscription("s", sql("by-color", "EXISTS(color)", "SET sys.SessionId = color"),
+                     sql("cleared", "NOT EXISTS(color)", "REMOVE sys.SessionId"), RequiresSession=True)),
+    "topic/sends": topic(subscription("a"), subscription("none", sql("r", "1=0"))),
     "topic/restart": topic(subscription("a"), subscription("b"), subscription("c"), RequiresDuplicateDetection=True,
                            DuplicateDetectionHistoryTimeWindow="PT10M"),
     "rule/configured": topic(
@@ -155,6 +159,8 @@ EXCHANGES = {
         bound("any-with-x", headers={"x-match": "any-with-x", "foo": None, "x-foo": None})),
     "exchange/restart": exchange("Topic", bound("eu", "eu.#"), bound("paid", "*.paid", PrefetchCount=1),
                                  Unroutable="Release"),
+    "exchange/sends": exchange("Direct", bound("red", "red"), Unroutable="Release", Broker={
+        "RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT1M"}),
     "exchange/session": exchange("Fanout", bound("s", Broker={"RequiresSession": True}), bound("p")),
     "exchange/forward": exchange("Direct", bound("red", "red", Broker={"ForwardTo": "{to}"}), bound("blue", "blue")),
     "exchange/bytes-preserved": exchange("Fanout", bound("a", Broker={

@@ -192,6 +192,22 @@ def forward(talk, exchange):
     receiver_refused(talk, below(exchange, "red"), NOT_ALLOWED)
 
 
+@with_queue("exchange/sends")
+def sends(talk, exchange):
+    handle, red = talk.sender(exchange), below(exchange, "red")
+    refused_send(talk, handle, message(subject="red", ttl=0), "com.microsoft:argument-out-of-range")
+    talk.post(handle, message(b"lost", subject="green"), settled=True)  # nobody can be told
+    talk.post(handle, message(b"pre-settled", subject="red"), settled=True)
+    for body, identity, subject, state in ((b"1", "i", "red", ACCEPTED), (b"2", "i", "red", ACCEPTED),
+                                           (b"3", "j", "green", RELEASED), (b"4", "k", "red", ACCEPTED)):
+        got = talk.outcome(talk.post(handle, message(body, message_id=identity, subject=subject)))
+        check(got == state, f"{body} {subject}: {text(got)}")
+    check(bodies(talk, red) == [b"pre-settled", b"1", b"4"], f"{bodies(talk, red)}")  # the second is a duplicate
+    # What was released may come again: it was never stored.
+    check(talk.outcome(talk.post(handle, message(b"3 again", message_id="j", subject="red"))) == ACCEPTED, "j")
+    check(bodies(talk, red) == [b"pre-settled", b"1", b"4", b"3 again"], f"{bodies(talk, red)}")
+
+
 @with_queue("exchange/restart")
 def restart(talk, exchange):
     talk.put(exchange, message(b"1", subject="eu.paid"), message(b"2", subject="us.paid"))

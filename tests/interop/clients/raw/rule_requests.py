@@ -4,9 +4,11 @@ import struct
 
 from peer import check_kind
 from report import check
-from talk import ACCEPTED, APPLICATION, PROPERTIES, message, now_ms, with_queue
+from talk import ACCEPTED, ANNOTATIONS, APPLICATION, DATA, PROPERTIES, Talk, message, now_ms, with_queue
 from topic_links import peek
-from wire.values import (NULL, Value, binary, boolean, int_, list_, long_, map_, string, symbol, text, timestamp, uint)
+from transfers import rich_message
+from wire.values import (NULL, Value, binary, boolean, decode_all, described, encode, int_, list_, long_, map_, string,
+                         symbol, text, timestamp, uint, ulong)
 
 DESCRIPTION, NO_ACTION, SQL_ACTION = 0x13700000004, 0x13700000005, 0x13700000006
 SQL, TRUE, FALSE, CORRELATION = 0x1370000006, 0x1370000007, 0x1370000008, 0x1370000009
@@ -315,3 +317,84 @@ def types(talk, topic):
     check(copies[0]["p"] == string("51") and copies[3]["p"] == boolean(False), f"{copies}")
     check({k: v for k, v in copies[4].items() if k in "idstn"} == {
         "i": long_(1), "d": double(1.5), "s": string("x"), "t": boolean(True), "n": NULL}, f"{copies[4]}")
+
+
+@with_queue("rule/system-properties")
+def system_properties(talk, topic):
+    """Every system property an action may write, and what it makes of the copy."""
+    a = f"{topic}/Subscriptions/a"
+    writable = ("ContentType", "CorrelationId", "Label", "MessageId", "To", "ReplyTo", "ReplyToSessionId", "SessionId")
+    places = {"MessageId": 0, "To": 2, "Label": 3, "ReplyTo": 4, "CorrelationId": 5, "ContentType": 6, "SessionId": 10,
+              "ReplyToSessionId": 12}
+    remove(talk, a, "$Default").ok()
+    add(talk, a, "a-set", sql("1=1", "; ".join(f"SET sys.{name} = 'new {name}'" for name in writable))).ok()
+    add(talk, a, "b-removed", sql("1=1", "; ".join(f"REMOVE sys.{name}" for name in writable if name != "MessageId"))).ok()
+    add(talk, a, "c-read", sql("1=1", "; ".join(f"SET {name} = sys.{name}" for name in writable))).ok()
+    add(talk, a, "d-key", sql("1=1", "REMOVE sys.SessionId; SET sys.PartitionKey = 'k'")).ok()
+    for name in ("SequenceNumber", "EnqueuedTimeUtc", "DeliveryCount", "LockToken", "ExpiresAtUtc", "Size", "State"):
+        add(talk, a, "bad", sql("1=1", f"SET sys.{name} = 1")).failed(400, BAD)
+        add(talk, a, "bad", sql("1=1", f"REMOVE sys.{name}")).failed(400, BAD)
+    fields = [NULL] * 13
+    for name, place in places.items():
+        fields[place] = (symbol if name == "ContentType" else string)(f"old {name}")
+    talk.put(topic, b"".join(encode(described(ulong(code), value)) for code, value in (
+        (PROPERTIES, list_(*fields)), (DATA, binary(b"m")))))
+    copies = peek(talk, a)
+    check(len(copies) == 4, f"{len(copies)} copies")
+    for name, place in places.items():
+        values = [m.sections[PROPERTIES].value for m in copies]
+        got = [v[place].value if len(v) > place else None for v in values]
+        kept = f"old {name}"
+        check(got[0] == f"new {name}", f"{name} was set to {got[0]}")
+        check(got[1] == (kept if name == "MessageId" else None), f"{name} was removed and is {got[1]}")
+        check(got[2] == kept, f"{name} is {got[2]} in the copy that only reads")
+        check(copies[2].map(APPLICATION)[name] == string(kept), f"{name} reads {copies[2].map(APPLICATION)[name]}")
+    check(copies[0].sections[PROPERTIES].value[6].kind == "symbol", "content-type is no symbol")
+    check(copies[3].map(ANNOTATIONS)["x-opt-partition-key"] == string("k"), "the partition key")
+    check([m.body for m in copies] == [b"m"] * 4, "the bodies")
+
+
+@with_queue("rule/rewritten")
+def rewritten(talk, topic):
+    """A copy that an action changed keeps everything else, byte for byte."""
+    a = f"{topic}/Subscriptions/a"
+    add(talk, a, "mark", sql("1=1", "SET mark = 'x'; REMOVE uint")).ok()
+    rich = rich_message()
+    own = encode(described(ulong(ANNOTATIONS), map_((symbol("x-own"), list_(boolean(True), string("kept"))))))
+    talk.put(topic, own + rich)
+    plain, changed = talk.take(talk.receiver(a), 2)
+    sent = {v.value[0].value: v.value[1] for v in decode_all(rich)}
+    for one in (plain, changed):
+        check(one.map(ANNOTATIONS)["x-own"] == list_(boolean(True), string("kept")), "the sender's own annotation")
+        check(one.order.count(0x76) == 2, f"sections {one.order}")
+        check(one.sections[0x76] == sent[0x76] and one.sections[0x78] == sent[0x78], "the body or the footer changed")
+        fields, before = one.sections[PROPERTIES].value, sent[PROPERTIES].value
+        check([f for n, f in enumerate(fields) if n != 8] == [f for n, f in enumerate(before) if n != 8],
+              f"properties before {before}, after {fields}")  # the one at 8 is the absolute expiry time
+    check(plain.sections[APPLICATION] == sent[APPLICATION], "the properties of the plain copy")
+    expected = [(k, v) for k, v in sent[APPLICATION].value if k != string("uint")]
+    got = changed.sections[APPLICATION].value
+    check(got[:len(expected)] == expected, f"before {expected}, after {got}")
+    check({k.value: v for k, v in got[len(expected):]} == {"mark": string("x"), "RuleName": string("mark")},
+          f"added {got[len(expected):]}")
+
+
+@with_queue("rule/many")
+def many(talk, topic):
+    """The filters of a topic are counted over all its subscriptions: 2,000 with SQL, the true filter among them."""
+    a, b = f"{topic}/Subscriptions/a", f"{topic}/Subscriptions/b"
+    for number in range(1000):
+        add(talk, a, f"a{number}", sql(f"n = {number}")).ok()
+    with Talk() as other:  # no session of ours takes more than 2048 transfers
+        for number in range(998):  # two rules are there by default
+            add(other, b, f"b{number}", sql("1=0")).ok()
+    add(talk, a, "one too many", sql("1=1")).failed(403, "amqp:resource-limit-exceeded")
+    add(talk, b, "one too many", sql("1=0")).failed(403, "amqp:resource-limit-exceeded")
+    add(talk, a, "by label", correlation(label=string("l"))).ok()  # these have a limit of their own
+    remove(talk, b, "b0").ok()
+    add(talk, a, "room again", sql("n = 1")).ok()
+    check(len(rules(talk, a, top=5000)) == 1003, f"{len(rules(talk, a, top=5000))} rules")
+    remove(talk, a, "$Default").ok()
+    talk.put(topic, message(b"m1", properties={"n": int_(999)}), message(b"m2", properties={"n": int_(1000)}),
+             message(b"m3", subject="l"))
+    check(messages(talk, a) == [b"m1", b"m3"], f"{messages(talk, a)}")

@@ -4,11 +4,12 @@ import time
 
 from peer import check_kind
 from report import ask, check, context
-from talk import (ACCEPTED, ANNOTATIONS, APPLICATION, HEADER, Message, Talk, check_array, message, now_ms, rejected,
-                  with_queue)
+from talk import (ACCEPTED, ANNOTATIONS, APPLICATION, BATCH_FORMAT, DATA, DEFERRED, HEADER, Message, Talk, check_array,
+                  message, now_ms, rejected, with_queue)
+from transfers import refused_send
 from wire.frames import frame_text
-from wire.values import (NULL, array, binary, boolean, described, int_, list_, long_, map_, string, text, timestamp,
-                         ulong, uuid)
+from wire.values import (NULL, array, binary, boolean, described, encode, int_, list_, long_, map_, string, text,
+                         timestamp, uint, ulong, uuid)
 
 NOT_ALLOWED, NOT_FOUND = "amqp:not-allowed", "amqp:not-found"
 MESSAGE_NOT_FOUND = "com.microsoft:message-not-found"
@@ -328,6 +329,51 @@ def rights(talk, topic):
         listener.ask(subscription, "remove-rule", ("rule-name", string("$Default"))).ok()
         [got] = listener.take(listener.receiver(subscription))
         listener.settled(ACCEPTED, got)
+
+
+@with_queue("topic/session-by-action")
+def session_by_action(talk, topic):
+    """An action decides the session of its copy (sql-filter contract 6)."""
+    talk.put(topic, message(b"1", session="sent", properties={"color": string("red")}),
+             message(b"2", properties={"color": string("red")}), message(b"3", session="sent"))
+    address = f"{topic}/Subscriptions/s"
+    handle = talk.ask_receiver(address, filter_=string("red"))
+    talk.attached(handle)
+    got = talk.take(handle, 2)
+    check([m.body for m in got] == [b"1", b"2"], f"{[m.body for m in got]}")
+    check(all(m.sections[0x73].value[10] == string("red") for m in got), "the session id of the copies")
+    [(body, reason, _)] = reasons(talk, address)
+    check((body, reason) == (b"3", "Session ID is null."), f"{body} {reason}")
+
+
+@with_queue("topic/sends")
+def sends(talk, topic):
+    """What a topic takes and refuses, and that nothing refused reaches a subscription."""
+    a, handle = f"{topic}/Subscriptions/a", talk.sender(topic)
+    refused_send(talk, handle, message(ttl=0), "com.microsoft:argument-out-of-range")
+    refused_send(talk, handle, message(message_id="x" * 129), "com.microsoft:argument-out-of-range")
+    refused_send(talk, handle, b"\x00\x53\x75\xa0\x20cut short", "amqp:decode-error")
+    refused_send(talk, handle, message(b"m"), "amqp:not-implemented", 7)
+    refused_send(talk, handle, message(session="s", annotations={"x-opt-partition-key": string("k")}), NOT_ALLOWED)
+    later = {"x-opt-scheduled-enqueue-time": timestamp(now_ms() + 1000)}
+    inner = [message(b"now"), message(b"later", annotations=later), message(b"now too")]
+    batch = b"".join(encode(described(ulong(DATA), binary(m))) for m in inner)
+    check(talk.outcome(talk.post(handle, batch, BATCH_FORMAT)) == ACCEPTED, "the batch was not accepted")
+    spoiled = batch + encode(described(ulong(DATA), binary(message(b"bad", ttl=0))))
+    refused_send(talk, handle, spoiled, "com.microsoft:argument-out-of-range", BATCH_FORMAT)
+    talk.post(handle, message(b"pre-settled"), settled=True)
+    check(talk.outcome(talk.post(handle, message(b"last"))) == ACCEPTED, "the link is not usable any more")
+    got = talk.take(talk.receiver(a), 5)
+    check([m.body for m in got] == [b"now", b"now too", b"pre-settled", b"last", b"later"], f"{[m.body for m in got]}")
+    check([m.number for m in got] == [1, 2, 3, 4, 5], f"{[m.number for m in got]}")
+    for one in got[:2]:
+        talk.settled(DEFERRED, one)
+    talk.ask(a, "batch-delete-messages", ("message-count", int_(10)), ("enqueued-time-utc", timestamp(
+        now_ms() + 60000))).failed(204, MESSAGE_NOT_FOUND)  # all are locked or deferred
+    numbers = ("sequence-numbers", array("long", long_(got[1].number), long_(got[0].number)))
+    body = talk.ask(a, "receive-by-sequence-number", numbers, ("receiver-settle-mode", uint(0))).ok()
+    check(len(body["messages"].value) == 2, "the deferred ones")
+    check(bodies(talk, a) == [b"pre-settled", b"last", b"later"], f"{bodies(talk, a)}")
 
 
 @with_queue("topic/fragmented-delivery")
