@@ -62,6 +62,7 @@ TOPICS = [
 RULES = [
     "rule/add-enumerate", "rule/configured", "rule/default-removed", "rule/remove", "rule/duplicate-name",
     "rule/bad-sql", "rule/later-messages-only", "rule/action",
+    "rule/while-publishing",
 ]
 # What a plain AMQP client does with exchanges, and with a topic.
 EXCHANGES = [
@@ -77,7 +78,7 @@ CLIENTS = {
     "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + ["session/list"] + TOPICS,
     "python-7.14": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + TOPICS,
     "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"]
-    + QUEUES + SESSIONS + ["session/list"] + TOPICS,
+    + QUEUES + SESSIONS + ["session/list"] + TOPICS + ["topic/crowd"],
     # The Java SDK takes a refused certificate for a passing trouble and reports only its own time-out.
     "java": [s for s in SDK if s != "connect-tls/untrusted"] + QUEUES + SESSIONS + TOPICS + RULES,
     "rhea": PLAIN + CBS + ["plain/tls", "plain/websocket", "no-sasl/attach-refused", "no-sasl/cbs",
@@ -113,12 +114,12 @@ CLIENTS = {
         "wire/session-filter-described", "wire/session-state", "wire/session-waits", "wire/session-time-out",
         "wire/no-attach-after-detach", "wire/session-freed-by-detach", "wire/message-sessions",
         "topic/refusals", "topic/attach", "topic/delivery", "topic/letter-case", "topic/session-filter",
-        "topic/management", "topic/schedule", "topic/status", "topic/evaluation", "topic/max-delivery",
+        "topic/management", "topic/schedule", "topic/status", "topic/disabled", "topic/evaluation", "topic/max-delivery",
         "topic/forward-dead-letters", "topic/chain", "topic/shorter-life", "topic/rights", "topic/session-by-action",
         "topic/sends", "topic/fragmented-delivery", "topic/restart",
         "rule/add", "rule/remove", "rule/enumerate", "rule/configured", "rule/pages", "rule/errors", "rule/where",
         "rule/later-messages-only", "rule/vectors", "rule/types", "rule/system-properties",
-        "rule/rewritten", "rule/many",
+        "rule/rewritten", "rule/ids", "rule/many",
         "exchange/refusals", "exchange/delivery", "exchange/long-key", "exchange/batch", "exchange/bytes-preserved",
         "exchange/prefetch", "exchange/patterns", "exchange/header-types", "exchange/session", "exchange/forward",
         "exchange/sends", "exchange/restart",

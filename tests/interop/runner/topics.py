@@ -88,6 +88,11 @@ TOPICS = {
         subscription("a", DeadLetteringOnMessageExpiration=True),
         subscription("b", DeadLetteringOnMessageExpiration=True, DefaultMessageTimeToLive="PT2H"),
         DefaultMessageTimeToLive="PT1S"),
+    "topic/crowd": topic(subscription("all"), subscription("even", sql("r", "n % 2 = 0")),
+                         subscription("marked", sql("r", "n % 10 = 0", "SET marked = TRUE")),
+                         subscription("one", *(sql(f"r{n}", f"sender = '{n}' AND n >= 0") for n in range(4))),
+                         RequiresDuplicateDetection=True, DuplicateDetectionHistoryTimeWindow="PT5M"),
+    "topic/disabled": topic(subscription("a"), Status="SendDisabled"),
     "topic/session-by-action": topic(
         subscription("s", sql("by-color", "EXISTS(color)", "SET sys.SessionId = color"),
                      sql("cleared", "NOT EXISTS(color)", "REMOVE sys.SessionId"), RequiresSession=True)),

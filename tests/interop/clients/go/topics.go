@@ -419,6 +419,57 @@ func topicStream(s *steps) string {
 	return ""
 }
 
+// topicCrowd: four connections publish at once, each message twice, and every subscription has its share once.
+func topicCrowd(s *steps) string {
+	const senders, each = 4, 50
+	done := make(chan error, senders)
+	for sender := range senders {
+		go func() {
+			done <- func() error {
+				client, err := sb.NewClientFromConnectionString(given.Brokers["queues"].Emulator,
+					&sb.ClientOptions{RetryOptions: noRetry})
+				if err != nil {
+					return err
+				}
+				defer closeSoon(client)
+				link, err := client.NewSender(s.queue, nil)
+				if err != nil {
+					return err
+				}
+				for n := range 2 * each {
+					n %= each
+					m := with(fmt.Sprintf("%d-%d", sender, n), properties{"n": int64(n), "sender": fmt.Sprint(sender)})
+					m.MessageID = pointer(string(m.Body))
+					if err := link.SendMessage(s.ctx, m, nil); err != nil {
+						return err
+					}
+				}
+				return nil
+			}()
+		}()
+	}
+	for range senders {
+		must(<-done)
+	}
+	for name, expected := range map[string]int{"all": each, "even": each / 2, "marked": each / 10, "one": each} {
+		last := map[string]int64{}
+		receiver := s.of(name, nil)
+		messages := s.take(receiver, senders*expected)
+		for number, m := range messages {
+			sender, n := m.ApplicationProperties["sender"].(string), m.ApplicationProperties["n"].(int64)
+			if before, ok := last[sender]; ok && n <= before {
+				fail("'%s': message %d of sender %s came after %d", name, n, sender, before)
+			}
+			last[sender] = n
+			same(*m.SequenceNumber, int64(number+1), "number in "+name)
+			same(m.ApplicationProperties["marked"] == true, name == "marked", "marked in "+name)
+		}
+		s.complete(receiver, messages...)
+		s.sees(receiver, 10)
+	}
+	return ""
+}
+
 func onward() *sb.Message {
 	m := with("onward", properties{"kept": "yes"})
 	m.MessageID = pointer("f")
@@ -500,6 +551,7 @@ var topicScenarios = map[string]func(*steps) string{
 	"topic/filter-error":       topicFilterError,
 	"topic/ttl":                topicTTL,
 	"topic/stream":             topicStream,
+	"topic/crowd":              topicCrowd,
 	"topic/forward-to-queue":   topicForwardToQueue,
 	"topic/forward-from-queue": topicForwardFromQueue,
 	"topic/wrong-direction":    topicWrongDirection,

@@ -113,4 +113,29 @@ module.exports = with_queues({
     const other = await arrives(client, topic, 'b', ['m1', 'm2']);
     same(other.map((m) => m.applicationProperties), [{n: 1}, {n: 2}], 'in another subscription');
   },
+  'rule/while-publishing': async (client, topic) => {
+    const manager = client.createRuleManager(topic, 'a');
+    const expected = Array.from({length: 150}, (_, n) => `m${n}`);
+    let publishing = true;
+    const published = send(client, topic, ...expected).finally(() => publishing = false);
+    let changes = 0;
+    for (; publishing; ++changes) {
+      await manager.createRule('marked', {sqlExpression: '1=1'}, {sqlExpression: 'SET marked = TRUE'});
+      await manager.deleteRule('$Default');
+      await manager.createRule('$Default', {sqlExpression: '1=1'});
+      await manager.deleteRule('marked');
+    }
+    await published;
+    await sees(client.createReceiver(topic, 'b'), expected, 200);
+    // In 'a' each message is there plain, marked or both: there was always a rule that takes everything.
+    const seen = await client.createReceiver(topic, 'a').peekMessages(500);
+    const kinds = (body) => seen.filter((m) => m.body === body).map((m) => m.applicationProperties?.RuleName ?? 'plain');
+    for (const body of expected) {
+      check(['plain', 'marked', 'plain,marked'].includes(kinds(body).join()), `${body} is there as ${kinds(body)}`);
+    }
+    check(seen.every((m) => expected.includes(m.body)), 'there is something else');
+    const numbers = seen.map((m) => Number(m.body.slice(1)));
+    check(numbers.every((n, i) => i === 0 || n >= numbers[i - 1]), `not in order: ${numbers}`);
+    return `${changes} rounds of changes`;
+  },
 });

@@ -68,6 +68,8 @@ def delivery(talk, exchange):
     check(all(v == NULL for v in got[2].sections[PROPERTIES].value[1:]), f"added: {got[2].sections[PROPERTIES]}")
     copies = talk.take(talk.receiver(below(exchange, "b")), 2)
     check([(m.body, m.number) for m in copies] == [(b"1", 1), (b"3", 2)], "the other subscription")
+    numbers = [m.map(ANNOTATIONS)["x-opt-enqueue-sequence-number"] for m in copies]
+    check(numbers == [long_(2), long_(4)], f"numbers of the exchange: {numbers}")
 
 
 @with_queue("exchange/long-key")

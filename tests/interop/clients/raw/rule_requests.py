@@ -8,7 +8,7 @@ from talk import ACCEPTED, ANNOTATIONS, APPLICATION, DATA, PROPERTIES, Talk, mes
 from topic_links import peek
 from transfers import rich_message
 from wire.values import (NULL, Value, binary, boolean, decode_all, described, encode, int_, list_, long_, map_, string,
-                         symbol, text, timestamp, uint, ulong)
+                         symbol, text, timestamp, uint, ulong, uuid)
 
 DESCRIPTION, NO_ACTION, SQL_ACTION = 0x13700000004, 0x13700000005, 0x13700000006
 SQL, TRUE, FALSE, CORRELATION = 0x1370000006, 0x1370000007, 0x1370000008, 0x1370000009
@@ -264,6 +264,9 @@ VECTORS = [
     ("newid() = newid()", False), ("quantity + 1 * 2 = 12", True), ("NOT color = 'red' OR quantity = 10", True),
     ("1.5E1 = 15", True), ("ok", True), ("NOT ok", False), ("color", False), ("color + '!' = 'red!'", True),
     ("sys.MessageId = '123456'", True), ("sys.EnqueuedTimeUtc IS NOT NULL", True), ("price > 2 AND price < 3", True),
+    ("sys.DeliveryCount = 0", True), ("sys.Size > 0", True), ("sys.State = 'Active'", True), ("sys.To IS NULL", True),
+    ("sys.LockToken IS NULL", True), ("sys.ForcePersistence = FALSE", True), ("sys.TimeToLive IS NOT NULL", True),
+    ("sys.ExpiresAtUtc > sys.EnqueuedTimeUtc", True), ("sys.Subject = 'omnibus'", True), ("sys.Label = 'Omnibus'", False),
     ("quantity <> 10 OR price != 2.5", False), ("(quantity - 10) * 2 = 0", True), ("color > 'blue'", True),
 ]
 
@@ -377,6 +380,25 @@ def rewritten(talk, topic):
     check(got[:len(expected)] == expected, f"before {expected}, after {got}")
     check({k.value: v for k, v in got[len(expected):]} == {"mark": string("x"), "RuleName": string("mark")},
           f"added {got[len(expected):]}")
+
+
+@with_queue("rule/ids")
+def ids(talk, topic):
+    """Ids that are no strings are compared as texts (sql-filter contract 6)."""
+    a, identity = f"{topic}/Subscriptions/a", "00112233-4455-6677-8899-aabbccddeeff"
+    remove(talk, a, "$Default").ok()
+    add(talk, a, "a", correlation(message_id=string("77"), action=map_((string("expression"), string("SET x = 1"))))).ok()
+    add(talk, a, "b", correlation(correlation_id=string(identity),
+                                  action=map_((string("expression"), string("SET x = sys.CorrelationId"))))).ok()
+    add(talk, a, "c", sql(f"sys.MessageId = '77' AND sys.CorrelationId = '{identity}'", "SET x = 3")).ok()
+    add(talk, a, "d", sql("sys.MessageId = 77", "SET x = 4")).ok()
+    fields = list_(ulong(77), NULL, NULL, NULL, NULL, uuid(identity))
+    talk.put(topic, encode(described(ulong(PROPERTIES), fields)) + encode(described(ulong(DATA), binary(b"m"))))
+    copies = peek(talk, a)
+    check([m.map(APPLICATION)["RuleName"].value for m in copies] == ["a", "b", "c"], f"{[m.map(APPLICATION) for m in copies]}")
+    check(copies[1].map(APPLICATION)["x"] == string(identity), f"{copies[1].map(APPLICATION)}")
+    for one in copies:  # reading an id does not change its type
+        check((one.sections[PROPERTIES].value[0], one.sections[PROPERTIES].value[5]) == (ulong(77), uuid(identity)), "ids")
 
 
 @with_queue("rule/many")

@@ -235,6 +235,17 @@ def status(talk, topic):
     talk.silent(0.3)
 
 
+@with_queue("topic/disabled")
+def disabled(talk, topic):
+    gone = "com.microsoft:entity-disabled"
+    sender_refused(talk, topic, gone)
+    later = message(b"later", annotations={"x-opt-scheduled-enqueue-time": timestamp(now_ms() + 3600000)})
+    talk.ask(topic, "schedule-message", ("messages", list_(map_(
+        (string("message-id"), string("i")), (string("message"), binary(later)))))).failed(400, gone)
+    talk.credit(talk.receiver(f"{topic}/Subscriptions/a"), 1)  # its subscriptions are received from as before
+    talk.silent(0.3)
+
+
 @with_queue("topic/evaluation")
 def evaluation(talk, topic):
     talk.put(topic, message(b"0", properties={"quantity": int_(0)}), message(b"10", properties={"quantity": int_(10)}))

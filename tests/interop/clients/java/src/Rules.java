@@ -3,7 +3,9 @@ package interop;
 import static interop.Steps.check;
 import static interop.Steps.condition;
 import static interop.Steps.fails;
+import static interop.Steps.peek;
 import static interop.Steps.same;
+import static interop.Steps.sees;
 import static interop.Steps.text;
 
 import com.azure.messaging.servicebus.ServiceBusMessage;
@@ -17,11 +19,14 @@ import com.azure.messaging.servicebus.administration.models.SqlRuleAction;
 import com.azure.messaging.servicebus.administration.models.SqlRuleFilter;
 import com.azure.messaging.servicebus.administration.models.TrueRuleFilter;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /** azure-messaging-servicebus: the rule manager of a subscription. Names: runner/scenarios.py. */
 final class Rules {
@@ -37,6 +42,7 @@ final class Rules {
         all.put("rule/bad-sql", Rules::badSql);
         all.put("rule/later-messages-only", Rules::laterMessagesOnly);
         all.put("rule/action", Rules::action);
+        all.put("rule/while-publishing", Rules::whilePublishing);
     }
 
     private static ServiceBusRuleManagerClient manager(Steps s, String subscription) {
@@ -174,5 +180,34 @@ final class Rules {
             .map(ServiceBusReceivedMessage::getApplicationProperties).collect(Collectors.toList());
         same(got, List.of(Map.of("n", 1), Map.of("n", 2), Map.of("n", 3, "text", "it's", "RuleName", "mark")), "copies");
         return "";
+    }
+
+    private static String whilePublishing(Steps s) {
+        ServiceBusRuleManagerClient manager = manager(s, "a");
+        String[] expected = IntStream.range(0, 150).mapToObj(n -> "m" + n).toArray(String[]::new);
+        CompletableFuture<Void> published = CompletableFuture.runAsync(() -> s.publish(expected));
+        int changes = 0;
+        for (; !published.isDone(); ++changes) {
+            manager.createRule("marked", sql("1=1").setAction(new SqlRuleAction("SET marked = TRUE")));
+            manager.deleteRule("$Default");
+            manager.createRule("$Default", new CreateRuleOptions(new TrueRuleFilter()));
+            manager.deleteRule("marked");
+        }
+        published.join();
+        sees(s.subscription("b"), 200, expected);
+        // In "a" each message is there plain, marked or both: there was always a rule that takes everything.
+        Map<String, String> kinds = new HashMap<>();
+        List<String> order = new ArrayList<>();
+        for (ServiceBusReceivedMessage got : peek(s.subscription("a"), 500, 1)) {
+            String body = got.getBody().toString();
+            Object rule = got.getApplicationProperties().getOrDefault("RuleName", "plain");
+            if (kinds.merge(body, rule.toString(), (first, second) -> first + "," + second).equals(rule)) {
+                order.add(body);
+            }
+        }
+        same(order, List.of(expected), "order");
+        kinds.forEach((body, kind) -> check(Set.of("plain", "marked", "plain,marked").contains(kind),
+            body + " is there as " + kind));
+        return changes + " rounds of changes";
     }
 }
