@@ -121,8 +121,8 @@ CLIENTS = {
         "rule/later-messages-only", "rule/vectors", "rule/types", "rule/system-properties",
         "rule/rewritten", "rule/ids", "rule/many",
         "exchange/refusals", "exchange/delivery", "exchange/long-key", "exchange/batch", "exchange/bytes-preserved",
-        "exchange/prefetch", "exchange/patterns", "exchange/header-types", "exchange/session", "exchange/forward",
-        "exchange/sends", "exchange/restart",
+        "exchange/prefetch", "exchange/prefetch-size", "exchange/patterns", "exchange/header-types", "exchange/session", "exchange/forward",
+        "exchange/sends", "exchange/schedule", "exchange/restart",
     ],
 }
 

@@ -166,6 +166,8 @@ EXCHANGES = {
                                  Unroutable="Release"),
     "exchange/sends": exchange("Direct", bound("red", "red"), Unroutable="Release", Broker={
         "RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT1M"}),
+    "exchange/schedule": exchange("Direct", bound("red", "red"), bound("blue", "blue"), bound("no-key", "")),
+    "exchange/prefetch-size": exchange("Fanout", bound("a", PrefetchSize=1000)),
     "exchange/session": exchange("Fanout", bound("s", Broker={"RequiresSession": True}), bound("p")),
     "exchange/forward": exchange("Direct", bound("red", "red", Broker={"ForwardTo": "{to}"}), bound("blue", "blue")),
     "exchange/bytes-preserved": exchange("Fanout", bound("a", Broker={

@@ -5,12 +5,12 @@ import struct
 from report import ask, check, context
 from rule_requests import add, double, remove, sql
 from runner.topics import PATTERNS
-from talk import (ACCEPTED, ANNOTATIONS, APPLICATION, BATCH_FORMAT, DATA, PROPERTIES, RELEASED, Delivery, Talk, message,
-                  with_queue)
+from talk import (ACCEPTED, ANNOTATIONS, APPLICATION, BATCH_FORMAT, DATA, PROPERTIES, RELEASED, Delivery, Talk,
+                  check_array, message, now_ms, with_queue)
 from topic_links import NOT_ALLOWED, NOT_FOUND, check_not_found, peek, receiver_refused, sender_refused, stored
 from transfers import refused_send, rich_message
-from wire.values import (NULL, Value, binary, boolean, described, encode, int_, list_, long_, map_, string, symbol, text,
-                         timestamp, uint, ulong)
+from wire.values import (NULL, Value, array, binary, boolean, described, encode, int_, list_, long_, map_, string,
+                         symbol, text, timestamp, uint, ulong)
 
 INVALID = "amqp:invalid-field"
 
@@ -109,6 +109,15 @@ def bytes_preserved(talk, exchange):
     check(got.map(ANNOTATIONS)["x-own"] == list_(boolean(True), string("kept")), "the sender's own annotation")
 
 
+def settle_for_next(talk, handle, held):
+    """Completes what is held; the answer and the next delivery come in either order."""
+    talk.settle(ACCEPTED, held.id)
+    came = sorted((talk.item() for _ in range(2)), key=lambda got: got.name)
+    check([got.name for got in came] == ["disposition", "transfer"], f"after one was settled: {came}")
+    talk.received[handle] += 1
+    return Delivery(came[1:])
+
+
 @with_queue("exchange/prefetch")
 def prefetch(talk, exchange):
     talk.put(exchange, *(message(b"%d" % n) for n in range(6)))
@@ -117,11 +126,8 @@ def prefetch(talk, exchange):
     first, second = talk.delivery(), talk.delivery()
     check((first.body, second.body) == (b"0", b"1"), "another order")
     talk.silent()  # credit is left, but the link holds two
-    talk.settle(ACCEPTED, first.id)
-    came = sorted((talk.item() for _ in range(2)), key=lambda got: got.name)  # the answer and the next message
-    check([got.name for got in came] == ["disposition", "transfer"], f"after one was settled: {came}")
-    talk.received[handle] += 1
-    check(Delivery(came[1:]).body == b"2", "another message")
+    third = settle_for_next(talk, handle, first)
+    check(third.body == b"2", f"after one was settled: {third.body}")
     talk.silent(0.3)
     talk.credit(handle, 5, drain=True)
     flow = talk.frame("flow")
@@ -131,6 +137,28 @@ def prefetch(talk, exchange):
     talk.silent(0.3)  # no credit, no transfer
     settled = talk.receiver(below(exchange, "two"), modes=(1, 0))
     check([m.body for m in talk.take(settled, 3)] == [b"3", b"4", b"5"], "a pre-settled link has no limit")
+
+
+@with_queue("exchange/prefetch-size")
+def prefetch_size(talk, exchange):
+    talk.put(exchange, *(message(b"%c" % letter * size, message_id="i") for letter, size in zip(
+        b"abcdef", (600, 600, 50, 5000, 10, 10))))
+    handle = talk.receiver(below(exchange, "a"))
+    talk.credit(handle, 10)
+    first = talk.delivery()
+    check(first.body[:1] == b"a", "another order")
+    talk.silent(0.3)  # the next one does not fit, and the small one behind it has to wait
+    talk.settle(ACCEPTED, first.id)
+    came = sorted((talk.item() for _ in range(3)), key=lambda got: got.name)
+    check([got.name for got in came] == ["disposition", "transfer", "transfer"], f"after the first: {came}")
+    talk.received[handle] += 2
+    second, third = Delivery(came[1:2]), Delivery(came[2:])
+    check((second.body[:1], third.body[:1]) == (b"b", b"c"), "650 bytes fit")
+    talk.settled(ACCEPTED, second)
+    talk.silent(0.3)  # one that is larger than the limit comes alone
+    large = settle_for_next(talk, handle, third)
+    check(large.body == b"d" * 5000, f"{large.body[:1]}")
+    talk.silent(0.3)
 
 
 @with_queue("exchange/patterns")
@@ -210,9 +238,38 @@ def sends(talk, exchange):
     check(bodies(talk, red) == [b"pre-settled", b"1", b"4", b"3 again"], f"{bodies(talk, red)}")
 
 
+def dated(due, body, **more):
+    return message(body, annotations={"x-opt-scheduled-enqueue-time": timestamp(due)}, **more)
+
+
+@with_queue("exchange/schedule")
+def schedule(talk, exchange):
+    """Routed when it is due, by the key it was sent with: its subject's, or that of the link's address."""
+    due = now_ms() + 1500
+    talk.put(exchange, dated(due, b"1", subject="red"), dated(due, b"2"))
+    talk.put(f"{exchange}/red", dated(due, b"3", subject="blue"))
+    talk.put(f"/exchanges/{exchange}", dated(due, b"4", subject="blue"))
+    handle = talk.sender(f"{exchange}/blue")
+    batch = b"".join(encode(described(ulong(DATA), binary(m))) for m in (message(b"now"), dated(due, b"5")))
+    check(talk.outcome(talk.post(handle, batch, BATCH_FORMAT)) == ACCEPTED, "the batch was not accepted")
+    numbers = check_array(talk.ask(exchange, "schedule-message", ("messages", list_(*(
+        map_((string("message-id"), string("i")), (string("message"), binary(dated(due, body, subject="red"))))
+        for body in (b"6", b"cancelled"))))).ok()["sequence-numbers"], "long")
+    talk.ask(exchange, "cancel-scheduled-message", ("sequence-numbers", array("long", long_(numbers[1])))).ok()
+    check([bodies(talk, below(exchange, name)) for name in ("red", "blue", "no-key")] == [[], [b"now"], []], "too early")
+    for name, expected in (("red", [b"1", b"3", b"6"]), ("blue", [b"now", b"5"]), ("no-key", [b"2", b"4"])):
+        got = talk.take(talk.receiver(below(exchange, name)), len(expected))
+        check([m.body for m in got] == expected, f"'{name}': {[m.body for m in got]}")
+        key = "" if name == "no-key" else name
+        check(all(m.map(ANNOTATIONS)["x-routing-key"] == string(key) for m in got), f"the key of '{name}'")
+    check(now_ms() >= due, "before its time")
+
+
 @with_queue("exchange/restart")
 def restart(talk, exchange):
     talk.put(exchange, message(b"1", subject="eu.paid"), message(b"2", subject="us.paid"))
+    due = now_ms() + 3000
+    talk.put(f"{exchange}/eu.later", dated(due, b"later"))
     eu, paid = below(exchange, "eu"), below(exchange, "paid")
     before = [stored(talk, eu), stored(talk, paid)]
     check([[m[0] for m in one] for one in before] == [[b"1"], [b"1", b"2"]], f"{before}")
@@ -230,3 +287,6 @@ def restart(talk, exchange):
         again.credit(receiver, 5)
         check(again.delivery().map(ANNOTATIONS)["x-routing-key"] == string("eu.paid"), "another key")
         again.silent(0.3)  # it holds one
+        got = again.take(again.receiver(eu), 3)  # the last of them at its time
+        check([m.body for m in got] == [b"1", b"3", b"later"] and now_ms() >= due, f"{[m.body for m in got]}")
+        check(got[2].map(ANNOTATIONS)["x-routing-key"] == string("eu.later"), "the key of the scheduled one")
