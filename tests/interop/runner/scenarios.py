@@ -55,8 +55,8 @@ TOPICS = [
     "topic/publish", "topic/batch", "topic/settle", "topic/receive-and-delete", "topic/dead-letter", "topic/session",
     "topic/defer", "topic/peek", "topic/schedule", "topic/cancel-scheduled", "topic/duplicates", "topic/sql-filter",
     "topic/correlation-filter", "topic/true-false-filter", "topic/nobody", "topic/action", "topic/filter-error",
-    "topic/ttl", "topic/stream", "topic/forward-to-queue", "topic/forward-from-queue", "topic/wrong-direction", "topic/letter-case",
-    "exchange/sdk",
+    "topic/ttl", "topic/stream", "topic/forward-to-queue", "topic/forward-from-queue", "topic/wrong-direction",
+    "topic/letter-case", "exchange/sdk",
 ]
 # What an SDK with a rule manager on AMQP does; the others administer rules over HTTP.
 RULES = [
@@ -82,7 +82,8 @@ CLIENTS = {
     # The Java SDK takes a refused certificate for a passing trouble and reports only its own time-out.
     "java": [s for s in SDK if s != "connect-tls/untrusted"] + QUEUES + SESSIONS + TOPICS + RULES,
     "rhea": PLAIN + CBS + ["plain/tls", "plain/websocket", "no-sasl/attach-refused", "no-sasl/cbs",
-                           "external/client-certificate", "idle/keep-alive", "reconnect/restart"] + PLAIN_QUEUES + EXCHANGES,
+                           "external/client-certificate", "idle/keep-alive", "reconnect/restart"]
+    + PLAIN_QUEUES + EXCHANGES,
     "proton-python": PLAIN + CBS + ["plain/tls", "external/client-certificate", "idle/keep-alive",
                                     "reconnect/restart"] + PLAIN_QUEUES + EXCHANGES,
     "proton-cpp": PLAIN + ["plain/tls", "idle/keep-alive", "reconnect/restart"] + PLAIN_QUEUES + EXCHANGES,
@@ -114,15 +115,15 @@ CLIENTS = {
         "wire/session-filter-described", "wire/session-state", "wire/session-waits", "wire/session-time-out",
         "wire/no-attach-after-detach", "wire/session-freed-by-detach", "wire/message-sessions",
         "topic/refusals", "topic/attach", "topic/delivery", "topic/letter-case", "topic/session-filter",
-        "topic/management", "topic/schedule", "topic/status", "topic/disabled", "topic/evaluation", "topic/max-delivery",
-        "topic/forward-dead-letters", "topic/chain", "topic/shorter-life", "topic/rights", "topic/session-by-action",
-        "topic/sends", "topic/fragmented-delivery", "topic/restart",
+        "topic/management", "topic/schedule", "topic/status", "topic/disabled", "topic/evaluation",
+        "topic/max-delivery", "topic/forward-dead-letters", "topic/chain", "topic/shorter-life", "topic/rights",
+        "topic/session-by-action", "topic/sends", "topic/fragmented-delivery", "topic/restart",
         "rule/add", "rule/remove", "rule/enumerate", "rule/configured", "rule/pages", "rule/errors", "rule/where",
-        "rule/later-messages-only", "rule/vectors", "rule/types", "rule/system-properties",
-        "rule/rewritten", "rule/ids", "rule/many",
+        "rule/later-messages-only", "rule/vectors", "rule/types", "rule/system-properties", "rule/rewritten",
+        "rule/ids", "rule/many",
         "exchange/refusals", "exchange/delivery", "exchange/long-key", "exchange/batch", "exchange/bytes-preserved",
-        "exchange/prefetch", "exchange/prefetch-size", "exchange/patterns", "exchange/header-types", "exchange/session", "exchange/forward",
-        "exchange/sends", "exchange/schedule", "exchange/restart",
+        "exchange/prefetch", "exchange/prefetch-size", "exchange/patterns", "exchange/header-types",
+        "exchange/session", "exchange/forward", "exchange/sends", "exchange/schedule", "exchange/restart",
     ],
 }
 

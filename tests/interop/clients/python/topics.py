@@ -160,7 +160,8 @@ def defer_(client, topic):
         receiver.complete_message(second)
         nothing(receiver, 0.3)
         sees(receiver, ["later"])
-        same([m.state for m in receiver.peek_messages(10, sequence_number=1)], [ServiceBusMessageState.DEFERRED], "peek")
+        states = [m.state for m in receiver.peek_messages(10, sequence_number=1)]
+        same(states, [ServiceBusMessageState.DEFERRED], "peek")
         raises(MessageNotFoundError, other.receive_deferred_messages, first.sequence_number)
         (got,) = receiver.receive_deferred_messages(first.sequence_number)
         same((text(got), got.sequence_number), ("later", first.sequence_number), "by number")

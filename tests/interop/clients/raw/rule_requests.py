@@ -21,10 +21,14 @@ def double(value):
     return Value("double", struct.pack(">d", value))
 
 
-def sql(expression, action=None, **more):
-    pairs = [(string("sql-filter"), map_((string("expression"), string(expression))))]
+def expression(sql_text):
+    return map_((string("expression"), string(sql_text)))
+
+
+def sql(filter_, action=None, **more):
+    pairs = [(string("sql-filter"), expression(filter_))]
     if action is not None:
-        pairs.append((string("sql-rule-action"), map_((string("expression"), string(action)))))
+        pairs.append((string("sql-rule-action"), expression(action)))
     return map_(*pairs, *((string(k), v) for k, v in more.items()))
 
 
@@ -72,8 +76,8 @@ def rules(talk, entity, top=1000, skip=0):
     return found
 
 
-def check_sql(fields, expression):
-    check(fields[0] == string(expression), f"expected {expression}, got {text(fields[0])}")
+def check_sql(fields, sql_text):
+    check(fields[0] == string(sql_text), f"expected {sql_text}, got {text(fields[0])}")
     check(len(fields) == 2 and fields[1] == int_(20), f"compatibility level: {fields}")
 
 
@@ -86,7 +90,7 @@ def add_(talk, topic):
     a = f"{topic}/Subscriptions/a"
     check(not add(talk, a, "sql", sql("n = 1")).ok(), "the body is not empty")
     add(talk, a, "inner-name", sql("n = 2", **{"rule-name": string("inner-name")})).ok()
-    add(talk, a, "null-action", map_((string("sql-filter"), map_((string("expression"), string("n = 3")))),
+    add(talk, a, "null-action", map_((string("sql-filter"), expression("n = 3")),
                                      (string("sql-rule-action"), NULL))).ok()
     add(talk, a, "nulls", correlation(label=string("l"), to=NULL, session_id=NULL)).ok()
     add(talk, a, "properties", correlation({"k": long_(5)}, label=NULL)).ok()
@@ -181,7 +185,8 @@ def errors(talk, topic):
         add(talk, a, name, sql("n = 2")).failed(409, TAKEN)
     add(talk, b, "once", sql("n = 1")).ok()  # unique in its subscription only
     whys = []
-    for bad in (sql("color ="), sql("sys.Nope = 1"), sql(""), sql("n = 1" + " " * 1020), sql("(" * 100 + "n" + ")" * 100),
+    for bad in (sql("color ="), sql("sys.Nope = 1"), sql(""), sql("n = 1" + " " * 1020),
+                sql("(" * 100 + "n" + ")" * 100),
                 sql("1=1", "SET sys.SequenceNumber = 1"), sql("1=1", "DELETE n"), sql("1=1", "SET n = 1;" * 33),
                 sql("1=1", ""), correlation(), correlation({}), correlation(label=int_(1)),
                 correlation({"list": list_(int_(1))}), map_(),
@@ -266,7 +271,8 @@ VECTORS = [
     ("sys.MessageId = '123456'", True), ("sys.EnqueuedTimeUtc IS NOT NULL", True), ("price > 2 AND price < 3", True),
     ("sys.DeliveryCount = 0", True), ("sys.Size > 0", True), ("sys.State = 'Active'", True), ("sys.To IS NULL", True),
     ("sys.LockToken IS NULL", True), ("sys.ForcePersistence = FALSE", True), ("sys.TimeToLive IS NOT NULL", True),
-    ("sys.ExpiresAtUtc > sys.EnqueuedTimeUtc", True), ("sys.Subject = 'omnibus'", True), ("sys.Label = 'Omnibus'", False),
+    ("sys.ExpiresAtUtc > sys.EnqueuedTimeUtc", True), ("sys.Subject = 'omnibus'", True),
+    ("sys.Label = 'Omnibus'", False),
     ("quantity <> 10 OR price != 2.5", False), ("(quantity - 10) * 2 = 0", True), ("color > 'blue'", True),
 ]
 
@@ -276,13 +282,13 @@ def vectors(talk, topic):
     """Each expression is a rule with an action, so that each match makes a copy that tells the rule's name."""
     a = f"{topic}/Subscriptions/a"
     remove(talk, a, "$Default").ok()
-    for number, (expression, _) in enumerate(VECTORS):
-        add(talk, a, f"v{number:02}", sql(expression, "SET hit = 1")).ok()
+    for number, (vector, _) in enumerate(VECTORS):
+        add(talk, a, f"v{number:02}", sql(vector, "SET hit = 1")).ok()
     talk.put(topic, message(b"m", message_id="123456", subject="omnibus", properties={
         "color": string("red"), "quantity": int_(10), "price": double(2.5), "a b": int_(1), "ok": boolean(True),
         "http://x/y": string("account")}))
     hits = {m.map(APPLICATION)["RuleName"].value for m in peek(talk, a)}
-    wrong = [(expression, "false" if expected else "true") for number, (expression, expected) in enumerate(VECTORS)
+    wrong = [(vector, "false" if expected else "true") for number, (vector, expected) in enumerate(VECTORS)
              if (f"v{number:02}" in hits) != expected]
     check(not wrong, f"another value than expected: {wrong}")
     check(peek(talk, f"{a}/$DeadLetterQueue") == [], "an expression failed")
@@ -297,7 +303,7 @@ def types(talk, topic):
     add(talk, a, "number", sql("p = 5", "SET p = p + 1")).ok()
     add(talk, a, "text", sql("p = '5'", "SET p = p + 1")).ok()
     add(talk, a, "flag", sql("p", "SET p = FALSE")).ok()
-    add(talk, a, "equal", correlation({"p": int_(5)}, action=map_((string("expression"), string("REMOVE p"))))).ok()
+    add(talk, a, "equal", correlation({"p": int_(5)}, action=expression("REMOVE p"))).ok()
     widths = [Value("byte", 5), Value("short", 5), int_(5), long_(5), Value("ubyte", 5), Value("ushort", 5), uint(5),
               Value("ulong", 5), Value("float", struct.pack(">f", 5)), double(5)]
     for value in widths:
@@ -331,7 +337,8 @@ def system_properties(talk, topic):
               "ReplyToSessionId": 12}
     remove(talk, a, "$Default").ok()
     add(talk, a, "a-set", sql("1=1", "; ".join(f"SET sys.{name} = 'new {name}'" for name in writable))).ok()
-    add(talk, a, "b-removed", sql("1=1", "; ".join(f"REMOVE sys.{name}" for name in writable if name != "MessageId"))).ok()
+    removed = "; ".join(f"REMOVE sys.{name}" for name in writable if name != "MessageId")
+    add(talk, a, "b-removed", sql("1=1", removed)).ok()
     add(talk, a, "c-read", sql("1=1", "; ".join(f"SET {name} = sys.{name}" for name in writable))).ok()
     add(talk, a, "d-key", sql("1=1", "REMOVE sys.SessionId; SET sys.PartitionKey = 'k'")).ok()
     for name in ("SequenceNumber", "EnqueuedTimeUtc", "DeliveryCount", "LockToken", "ExpiresAtUtc", "Size", "State"):
@@ -387,18 +394,19 @@ def ids(talk, topic):
     """Ids that are no strings are compared as texts (sql-filter contract 6)."""
     a, identity = f"{topic}/Subscriptions/a", "00112233-4455-6677-8899-aabbccddeeff"
     remove(talk, a, "$Default").ok()
-    add(talk, a, "a", correlation(message_id=string("77"), action=map_((string("expression"), string("SET x = 1"))))).ok()
-    add(talk, a, "b", correlation(correlation_id=string(identity),
-                                  action=map_((string("expression"), string("SET x = sys.CorrelationId"))))).ok()
+    add(talk, a, "a", correlation(message_id=string("77"), action=expression("SET x = 1"))).ok()
+    add(talk, a, "b", correlation(correlation_id=string(identity), action=expression("SET x = sys.CorrelationId"))).ok()
     add(talk, a, "c", sql(f"sys.MessageId = '77' AND sys.CorrelationId = '{identity}'", "SET x = 3")).ok()
     add(talk, a, "d", sql("sys.MessageId = 77", "SET x = 4")).ok()
     fields = list_(ulong(77), NULL, NULL, NULL, NULL, uuid(identity))
     talk.put(topic, encode(described(ulong(PROPERTIES), fields)) + encode(described(ulong(DATA), binary(b"m"))))
     copies = peek(talk, a)
-    check([m.map(APPLICATION)["RuleName"].value for m in copies] == ["a", "b", "c"], f"{[m.map(APPLICATION) for m in copies]}")
+    names = [m.map(APPLICATION)["RuleName"].value for m in copies]
+    check(names == ["a", "b", "c"], f"{names}")
     check(copies[1].map(APPLICATION)["x"] == string(identity), f"{copies[1].map(APPLICATION)}")
     for one in copies:  # reading an id does not change its type
-        check((one.sections[PROPERTIES].value[0], one.sections[PROPERTIES].value[5]) == (ulong(77), uuid(identity)), "ids")
+        fields = one.sections[PROPERTIES].value
+        check((fields[0], fields[5]) == (ulong(77), uuid(identity)), f"ids {fields}")
 
 
 @with_queue("rule/many")

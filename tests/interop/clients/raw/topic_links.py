@@ -146,9 +146,10 @@ def session_filter(talk, topic):
     check(check_array(body["sessions-ids"], "string") == ["x"], f"sessions {text(body['sessions-ids'])}")
     [letter] = talk.take(talk.receiver(f"{address}/$DeadLetterQueue"))  # it has no sessions
     check(letter.body == b"none", "another dead letter")
-    check(letter.map(APPLICATION)["DeadLetterReason"] == string("Session ID is null."), f"{letter.map(APPLICATION)}")
-    check(letter.map(APPLICATION)["DeadLetterErrorDescription"] == string(
-        "Session enabled entity doesn't allow a message whose session identifier is null."), f"{letter.map(APPLICATION)}")
+    properties = letter.map(APPLICATION)
+    check(properties["DeadLetterReason"] == string("Session ID is null."), f"{properties}")
+    check(properties["DeadLetterErrorDescription"] == string(
+        "Session enabled entity doesn't allow a message whose session identifier is null."), f"{properties}")
 
 
 @with_queue("topic/management")
@@ -215,7 +216,7 @@ def bodies(talk, entity):
 
 def reasons(talk, entity):
     """Body, reason and description of the dead letters."""
-    return [(m.body, m.map(APPLICATION)["DeadLetterReason"].value, m.map(APPLICATION)["DeadLetterErrorDescription"].value)
+    return [(m.body, *(m.map(APPLICATION)[f"DeadLetter{what}"].value for what in ("Reason", "ErrorDescription")))
             for m in peek(talk, f"{entity}/$DeadLetterQueue")]
 
 
