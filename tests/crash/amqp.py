@@ -9,8 +9,8 @@ import itertools
 import struct
 
 from wire.frames import Header, frame, header, parse_frame
-from wire.values import (NULL, binary, boolean, decode_all, described, encode, list_, long_, map_, string, symbol, timestamp,
-                         ubyte, uint, ulong, ushort)
+from wire.values import (NULL, binary, boolean, decode_all, described, encode, list_, long_, map_, string, symbol,
+                         timestamp, ubyte, uint, ulong, ushort)
 
 RULE, KEY = "RootManageSharedAccessKey", "SAS_KEY_VALUE"
 BATCH_FORMAT = 0x80013700

@@ -82,9 +82,11 @@ class Ledger:
         self.answered = 0
 
     def violation(self, entry, text):
-        what = f"{entry.queue}: {entry.name} {text} (may be {'/'.join(sorted(entry.may_be()))}, number {entry.number})" \
-            if isinstance(entry, Entry) else f"{entry}: {text}"
-        self.violations.append(what)
+        if isinstance(entry, Entry):
+            places = "/".join(sorted(entry.may_be()))
+            self.violations.append(f"{entry.queue}: {entry.name} {text} (may be {places}, number {entry.number})")
+        else:
+            self.violations.append(f"{entry}: {text}")
 
     # What the load says.
 
