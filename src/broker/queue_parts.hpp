@@ -205,8 +205,8 @@ struct Queue::Parts {
 
   Location durable;
   Location appended;
-  // Each of them is large: a plain deque would allocate for every one.
-  boost::container::deque<Waiting, void, boost::container::deque_options_t<boost::container::block_size<64>>>
+  // Each of them is large: a plain deque would allocate for every one. A block stays with a queue in use.
+  boost::container::deque<Waiting, void, boost::container::deque_options_t<boost::container::block_size<16>>>
       waiting;
   std::deque<std::pair<Location, std::uint32_t>> fresh;  // stored messages nobody may see yet
   bool sync_wanted = false;  // something waits for a record that was appended since this was last asked
