@@ -15,6 +15,8 @@
 #include <sstream>
 #include <thread>
 
+#include "base/temporary_folder.hpp"
+
 namespace omnibus::bench {
 namespace {
 
@@ -52,9 +54,9 @@ bool answers(std::uint16_t port) {
 }  // namespace
 
 BrokerProcess::BrokerProcess(const std::string& config) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "omnibus-bench-XXXXXX").string();
-  if (!::mkdtemp(pattern.data())) give_up("cannot make a temporary folder");
-  folder_ = pattern;
+  auto folder = make_temporary_folder("omnibus-bench-");
+  if (!folder) give_up(folder.error().detail);
+  folder_ = *std::move(folder);
   const std::string config_file = folder_ / "config.json";
   std::ofstream(config_file) << config;
   start();
@@ -75,8 +77,8 @@ void BrokerProcess::start() {
     ::dup2(out, 2);
     // Another build of the broker can be measured by the same load.
     const char* other = std::getenv("OMNIBUS_BINARY");
-    ::execl(other ? other : OMNIBUS_BINARY, "omnibus", "serve", "--data", data.c_str(), "--config", config_file.c_str(),
-            "--listen", "127.0.0.1:0", "--log-level", "warn", nullptr);
+    ::execl(other ? other : OMNIBUS_BINARY, "omnibus", "serve", "--data", data.c_str(), "--config",
+            config_file.c_str(), "--listen", "127.0.0.1:0", "--log-level", "warn", nullptr);
     ::_exit(127);
   }
   const std::filesystem::path listen = std::filesystem::path(data) / "listen.json";

@@ -7,23 +7,18 @@
 #include <fstream>
 
 #include "auth/access_rules.hpp"
+#include "base/temporary_folder.hpp"
 
 namespace omnibus::auth {
 namespace {
 
 class KeyFileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "key_file_XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    path_ = folder_ / "default.key";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   void fill(std::string_view text) { std::ofstream(path_) << text; }
 
-  std::filesystem::path folder_;
-  std::filesystem::path path_;
+  const TemporaryFolder made_;
+  const std::filesystem::path folder_ = made_.path();
+  const std::filesystem::path path_ = folder_ / "default.key";
 };
 
 TEST_F(KeyFileTest, OnLoopbackTheKeyIsTheEmulatorsAndNoFileIsMade) {

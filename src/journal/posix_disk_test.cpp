@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/temporary_folder.hpp"
 #include "journal/file_journal.hpp"
 #include "journal/io_thread.hpp"
 #include "journal/journal_rig.hpp"
@@ -14,19 +15,9 @@
 namespace omnibus::journal {
 namespace {
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "journal-XXXXXX").string();
-    path = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
-  std::string path;
-};
-
 TEST(PosixDisk, WhatIsWrittenIsReadAndNamesMove) {
   TemporaryFolder temporary;
-  const auto folder = open_posix_folder(temporary.path + "/store");
+  const auto folder = open_posix_folder((temporary.path() / "store").string());
   ASSERT_TRUE(folder);
   auto file = (*folder)->create("a");
   ASSERT_TRUE(file);
@@ -58,8 +49,8 @@ TEST(PosixDisk, WhatIsWrittenIsReadAndNamesMove) {
 
 TEST(PosixDisk, LockKeepsASecondOpenerOutAlsoInOneProcess) {
   TemporaryFolder temporary;
-  const auto one = open_posix_folder(temporary.path);
-  const auto two = open_posix_folder(temporary.path);
+  const auto one = open_posix_folder(temporary.path());
+  const auto two = open_posix_folder(temporary.path());
   auto lock = (*one)->lock();
   ASSERT_TRUE(lock);
   EXPECT_EQ((*two)->lock().error().code, Errc::server_busy);
@@ -107,7 +98,7 @@ TEST(FileJournalOnDisk, RecordsSurviveARestart) {
             posted.fetch_add(1);
             posted.notify_one();
           };
-          FileJournal journal{*open_posix_folder(temporary.path), settings,
+          FileJournal journal{*open_posix_folder(temporary.path()), settings,
                               Runners{post, write.runner(), read.runner(), background.runner()}, owner};
           owner.journal = &journal;
           const auto until = [&](const std::function<bool()>& reached) {

@@ -36,7 +36,7 @@ mode_t mode_of(const fs::path& path) {
 }
 
 TEST(Certificates, AreMadeOnceAndKept) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto first = ensure_local_certificates(folder.path() / "tls", {}, today);
   ASSERT_TRUE(first.has_value()) << first.error().detail;
   EXPECT_TRUE(first->made_ca);
@@ -52,7 +52,7 @@ TEST(Certificates, AreMadeOnceAndKept) {
 }
 
 TEST(Certificates, HoldTheNamesOfThisHostAndThoseAskedFor) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto made =
       ensure_local_certificates(folder.path(), {"Broker.Example", "10.0.0.7", "fe80::0:1"}, today);
   ASSERT_TRUE(made.has_value()) << made.error().detail;
@@ -63,7 +63,7 @@ TEST(Certificates, HoldTheNamesOfThisHostAndThoseAskedFor) {
 }
 
 TEST(Certificates, ServerCertificateIsRenewedNearItsEndAndForANewName) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto first = ensure_local_certificates(folder.path(), {}, today).value();
   const auto ca = content(first.ca_file);
   EXPECT_TRUE(ensure_local_certificates(folder.path(), {"new.example"}, today)->made_certificate);
@@ -74,7 +74,7 @@ TEST(Certificates, ServerCertificateIsRenewedNearItsEndAndForANewName) {
 }
 
 TEST(Certificates, TornServerPairIsRemade) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto first = ensure_local_certificates(folder.path(), {}, today).value();
   std::ofstream(first.key_file) << "half a ke";
   const auto second = ensure_local_certificates(folder.path(), {}, today);
@@ -84,7 +84,7 @@ TEST(Certificates, TornServerPairIsRemade) {
 }
 
 TEST(Certificates, BrokenCaIsAnErrorAndIsLeftAlone) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto first = ensure_local_certificates(folder.path(), {}, today).value();
   std::ofstream(first.ca_file) << "not a certificate";
   const auto second = ensure_local_certificates(folder.path(), {}, today);
@@ -95,7 +95,7 @@ TEST(Certificates, BrokenCaIsAnErrorAndIsLeftAlone) {
 }
 
 TEST(Certificates, FolderThatCannotBeMadeIsAnError) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   std::ofstream(folder.path() / "file") << "x";
   const auto made = ensure_local_certificates(folder.path() / "file/tls", {}, today);
   ASSERT_FALSE(made.has_value());
@@ -103,14 +103,14 @@ TEST(Certificates, FolderThatCannotBeMadeIsAnError) {
 }
 
 TEST(Certificates, NamesThatCouldSmuggleEntriesAreRefused) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const auto name : {"a,DNS:b", "", "a b", "a\nb"})
     EXPECT_FALSE(ensure_local_certificates(folder.path(), {name}, today).has_value()) << name;
 }
 
 TEST(TlsContext, SaysWhatIsWrongWithItsFiles) {
   const auto& files = test_certificates();
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto other = ensure_local_certificates(folder.path(), {}, wall_now()).value();
   const auto missing = TlsContext::make_server({"/nowhere/a.pem", files.key_file});
   ASSERT_FALSE(missing.has_value());

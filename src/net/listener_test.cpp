@@ -216,7 +216,7 @@ TEST(Listener, ClientCertificateIsAskedForAndShown) {
   nobody.send(sasl_header);
   EXPECT_EQ(nobody.read(8), sasl_header);
   EXPECT_EQ(rig.events().wait("amqp"), "amqp tls over_limit=false sni=localhost");
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto [certificate, key] =
       make_client_certificate(folder.path(), "worker", "URI:spiffe://contoso/worker");
   Client worker(rig.port());
@@ -229,7 +229,7 @@ TEST(Listener, ClientCertificateIsAskedForAndShown) {
 
 TEST(Listener, ForeignClientCertificateFailsTheHandshake) {
   const auto& files = test_certificates();
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const auto foreign = ensure_local_certificates(folder.path(), {}, wall_now()).value();
   Rig rig({.tls = TlsContext::make_server({files.certificate_file, files.key_file, files.ca_file}).value()});
   Client client(rig.port());

@@ -47,18 +47,8 @@ std::size_t Events::count(std::string_view prefix) const {
       std::ranges::count_if(events_, [&](auto& e) { return e.starts_with(prefix); }));
 }
 
-TempFolder::TempFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "net-test-XXXXXX").string();
-  check(::mkdtemp(name.data()) != nullptr, "a temporary folder can be made");
-  path_ = name;
-}
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 const LocalCertificates& test_certificates() {
-  static const TempFolder folder;
+  static const TemporaryFolder folder;
   static const LocalCertificates made = ensure_local_certificates(folder.path(), {}, wall_now()).value();
   return made;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/temporary_folder.hpp"
 #include "net/certificates.hpp"
 #include "net/listener.hpp"
 #include "net/openssl_tools.hpp"
@@ -34,17 +35,6 @@ class Events {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::string> events_;
-};
-
-// A folder that goes away with the test.
-class TempFolder {
- public:
-  TempFolder();
-  ~TempFolder();
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
 };
 
 // Made once per process: tests share them.

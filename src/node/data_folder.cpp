@@ -9,6 +9,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/temporary_folder.hpp"
+
 namespace omnibus::node {
 
 namespace fs = std::filesystem;
@@ -33,11 +35,9 @@ Result<std::unique_ptr<DataFolder>> DataFolder::open(const fs::path& path) {
 }
 
 Result<std::unique_ptr<DataFolder>> DataFolder::temporary() {
-  std::error_code trouble;
-  std::string pattern = (fs::temp_directory_path(trouble) / "omnibus-XXXXXX").string();
-  if (trouble || !::mkdtemp(pattern.data()))
-    return fail(Errc::io, "cannot make a temporary folder: {}", std::strerror(errno));
-  auto folder = open(pattern);
+  const auto path = make_temporary_folder("omnibus-");
+  if (!path) return fail(path.error());
+  auto folder = open(*path);
   if (folder) (*folder)->temporary_ = true;
   return folder;
 }
