@@ -1,3 +1,4 @@
+#include "broker/checkpoint_slice.hpp"
 #include "broker/queue_parts.hpp"
 
 // A slice is a kind byte, a count and that many items. Everything is told by its present value, and the
@@ -10,7 +11,6 @@ namespace omnibus::broker {
 namespace {
 
 enum class SliceKind : std::uint8_t { head = 1, sessions = 2, messages = 3, history = 4, copies = 5 };
-constexpr std::uint8_t version = 1;
 
 enum MessageFlag : std::uint8_t {
   in_session = 1,
@@ -79,15 +79,8 @@ bool Queue::Parts::write_slice(CheckpointSink& sink, std::size_t messages_max) {
   auto& at = checkpoint;
   RecordWriter out;
   std::uint32_t count = 0;
-  const auto begin = [&](SliceKind kind) {
-    out.put(version);
-    out.put(static_cast<std::uint8_t>(kind));
-    out.put(std::uint32_t{0});
-  };
-  const auto end = [&] {
-    out.set_u32(2, count);
-    if (count > 0) sink.write(out.bytes());
-  };
+  const auto begin = [&](SliceKind kind) { begin_slice(out, kind); };
+  const auto end = [&] { end_slice(out, count, sink); };
   switch (at.phase) {
     case Phase::head:
       begin(SliceKind::head);
@@ -133,13 +126,7 @@ bool Queue::Parts::write_slice(CheckpointSink& sink, std::size_t messages_max) {
     }
     case Phase::history:
       begin(SliceKind::history);
-      at.history =
-          history.visit(at.history, messages_max, [&](const MessageIdHash& id, std::int64_t accepted) {
-            out.put(id.high);
-            out.put(id.low);
-            out.put(accepted);
-            ++count;
-          });
+      at.history = put_history(out, history, at.history, messages_max, count);
       end();
       if (at.history == 0) at.phase = Phase::done;
       return at.history != 0;
@@ -217,7 +204,7 @@ Result<void> Queue::Parts::read_slice(Bytes slice) {
   const auto damaged = [&] {
     return fail(Errc::decode_error, "a checkpoint of queue '{}' is damaged", settings.name);
   };
-  if (in.get<std::uint8_t>() != version) return damaged();
+  if (in.get<std::uint8_t>() != slice_version) return damaged();
   const auto kind = static_cast<SliceKind>(in.get<std::uint8_t>());
   const auto count = in.get<std::uint32_t>();
   for (std::uint32_t i = 0; i < count; ++i) {
