@@ -149,6 +149,36 @@ TEST(DeliveredMessage, PartitionIsAShort) {
             amqp::Value{std::int16_t{3}});
 }
 
+TEST(DeliveredMessage, AnnotationsOfAnySizeAreWholeMaps) {
+  LockToken lock;
+  lock.bytes.fill(0xff);
+  auto with = status();
+  with.sequence = (std::int64_t{31} << 48) + 1;
+  with.expires = at(2000);
+  with.state = MessageState::deferred;
+  with.partition = 31;
+  with.enqueue_sequence = std::int64_t{1} << 40;
+  with.exchange = std::make_shared<const std::string>(260, 'e');
+  MessageChanges changes;
+  changes.dead_letter_source = std::string(260, 's');
+  changes.routing_key = std::string(255, 'k');
+  with.changes = std::make_shared<const MessageChanges>(changes);
+  for (std::size_t size = 0; size < 600; ++size) {
+    const auto stored = MessageRig{}
+                            .annotation("mine", std::string(size, 'x'))
+                            .annotation("x-opt-scheduled-enqueue-time", std::int64_t{1} << 40)
+                            .id("1")
+                            .body("x");
+    const Out all = deliver(stored, with, {.locked_until = at(5000), .lock = lock});
+    EXPECT_EQ(all.annotation("mine"), amqp::Value{std::string(size, 'x')});
+    EXPECT_EQ(all.annotation("x-routing-key"), amqp::Value{*changes.routing_key});
+    EXPECT_EQ(all.annotation("x-opt-deadletter-source"), amqp::Value{*changes.dead_letter_source});
+    EXPECT_EQ(amqp::decode_value(all.view->message_annotations())->get_if<amqp::Map>()->entries.size(), 11u);
+    const Out few = deliver(stored, status());
+    EXPECT_EQ(amqp::decode_value(few.view->message_annotations())->get_if<amqp::Map>()->entries.size(), 5u);
+  }
+}
+
 TEST(DeliveredMessage, DamagedBytesAreTold) {
   EXPECT_FALSE(delivered_message(Payload::copy_of("junk"), status(), {}));
 }

@@ -37,6 +37,12 @@ class MessageAssembly {
     end_own();
     shared_ = range;
   }
+  // A block of our own that is written already.
+  void append(Slice slice) {
+    end_shared();
+    end_own();
+    out_.append(std::move(slice));
+  }
   [[nodiscard]] Payload take() {
     end_shared();
     end_own();
@@ -51,14 +57,16 @@ class MessageAssembly {
     return bytes;
   }
   void end_own() {
-    if (own_.size() > 0) append(Payload::copy_of(own_.bytes()));
+    if (own_.size() == 0) return;
+    append_all(Payload::copy_of(own_.bytes()));
     own_.clear();
   }
   void end_shared() {
-    if (!shared_.empty()) append(view_.payload(shared_));
+    if (shared_.empty()) return;
+    append_all(view_.payload(shared_));
     shared_ = {};
   }
-  void append(const Payload& part) {
+  void append_all(const Payload& part) {
     for (std::size_t i = 0; i < part.slice_count(); ++i) out_.append(part.slice(i));
   }
   const amqp::MessageView& view_;

@@ -2,6 +2,7 @@
 // first every field is zero or empty and ok() is false.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -20,11 +22,11 @@ class RecordWriter {
  public:
   template <std::integral T>
   void put(T value) {
-    const std::size_t at = out_.size();
-    out_.resize(at + sizeof value);
-    std::memcpy(out_.data() + at, &value, sizeof value);
+    std::memcpy(room(sizeof value), &value, sizeof value);
   }
-  void put_bytes(Bytes bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
+  void put_bytes(Bytes bytes) {
+    if (!bytes.empty()) std::memcpy(room(bytes.size()), bytes.data(), bytes.size());
+  }
   void put_text(std::string_view text) {
     put(static_cast<std::uint32_t>(text.size()));
     put_bytes(as_bytes(text));
@@ -38,12 +40,18 @@ class RecordWriter {
 
   // Overwrites a 32-bit field written earlier.
   void set_u32(std::size_t at, std::uint32_t value) { std::memcpy(out_.data() + at, &value, sizeof value); }
-  [[nodiscard]] std::size_t size() const { return out_.size(); }
-  [[nodiscard]] Bytes bytes() const { return out_; }
-  void clear() { out_.clear(); }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] Bytes bytes() const { return {out_.data(), size_}; }
+  void clear() { size_ = 0; }
 
  private:
+  // Grows by more than is asked for: a field costs a comparison and a store.
+  std::uint8_t* room(std::size_t bytes) {
+    if (out_.size() - size_ < bytes) out_.resize(std::max<std::size_t>(2 * out_.size(), size_ + bytes + 256));
+    return out_.data() + std::exchange(size_, size_ + bytes);
+  }
   std::vector<std::uint8_t> out_;
+  std::size_t size_ = 0;
 };
 
 class RecordReader {
