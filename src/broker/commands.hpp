@@ -33,6 +33,12 @@ struct Enqueue {
   std::vector<IncomingMessage> messages{};
   std::optional<ForwardedFrom> forwarded{};  // of the single message, when the broker itself sends
 };
+// Single messages that came one after another, each taken or refused for itself; those that are taken become
+// one record. One request per message. Answer: AcceptedEach once durable, or Accepted; Refused for others.
+struct EnqueueEach {
+  std::vector<RequestId> requests{};
+  std::vector<IncomingMessage> messages{};
+};
 // schedule-message. Answer: Scheduled with the numbers, once durable, or Refused.
 struct Schedule {
   RequestId request = RequestId::none;
@@ -230,10 +236,10 @@ struct StoreFailed {};
 // Time has passed; due at next_deadline().
 struct Wake {};
 
-using Command =
-    std::variant<Enqueue, Schedule, CancelScheduled, AttachReceiver, SetCredit, CloseReceiver, Settle,
-                 RenewLocks, ReceiveDeferred, Peek, RenewSessionLock, SetSessionState, GetSessionState,
-                 ListSessions, BatchDelete, Purge, UpdateSettings, Forwarded, EnqueueTransferDeadLetter,
-                 AddRule, RemoveRule, ListRules, SetBinding, UpdateTopic, Persisted, StoreFailed, Wake>;
+using Command = std::variant<Enqueue, EnqueueEach, Schedule, CancelScheduled, AttachReceiver, SetCredit,
+                             CloseReceiver, Settle, RenewLocks, ReceiveDeferred, Peek, RenewSessionLock,
+                             SetSessionState, GetSessionState, ListSessions, BatchDelete, Purge,
+                             UpdateSettings, Forwarded, EnqueueTransferDeadLetter, AddRule, RemoveRule,
+                             ListRules, SetBinding, UpdateTopic, Persisted, StoreFailed, Wake>;
 
 }  // namespace omnibus::broker

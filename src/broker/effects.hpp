@@ -35,6 +35,10 @@ class RecordSink {
 struct Accepted {  // of Enqueue, EnqueueTransferDeadLetter
   RequestId request;
 };
+struct AcceptedEach {  // of EnqueueEach
+  RequestId request;   // the first
+  std::vector<RequestId> others;
+};
 // Of Enqueue, instead of Accepted: no subscription of the exchange matches any of the messages, and its
 // settings want them back. Nothing was kept, not even for duplicate detection; the transfer is settled
 // `released` [EX 2.4].
@@ -127,9 +131,22 @@ struct Distribute {
 // Nobody used the queue for as long as its settings allow: delete it. Repeated until that happens.
 struct DeleteIdle {};
 
-using Effect = std::variant<Accepted, Done, Refused, Scheduled, LocksRenewed, Messages, SessionState,
-                            SessionList, Deleted, ReceiverAttached, SessionAccepted, ReceiverRefused, Deliver,
-                            LinkDrained, DetachReceiver, Forward, RuleList, Distribute, DeleteIdle, Unrouted>;
+using Effect =
+    std::variant<Accepted, AcceptedEach, Done, Refused, Scheduled, LocksRenewed, Messages, SessionState,
+                 SessionList, Deleted, ReceiverAttached, SessionAccepted, ReceiverRefused, Deliver,
+                 LinkDrained, DetachReceiver, Forward, RuleList, Distribute, DeleteIdle, Unrouted>;
+
+// Calls visit(request) for everyone whom the effect answers.
+template <class Visit>
+void for_each_request(const Effect& effect, Visit&& visit) {
+  std::visit(
+      [&](const auto& one) {
+        if constexpr (requires { one.request; }) visit(one.request);
+        if constexpr (requires { one.others; })
+          for (const RequestId request : one.others) visit(request);
+      },
+      effect);
+}
 
 struct Effects {
   explicit Effects(RecordSink& journal) : sink(journal) {}

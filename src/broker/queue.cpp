@@ -111,29 +111,16 @@ void Queue::Parts::on(const Persisted& command) {
   }
 }
 
-namespace {
-
-// Who asked for what waits, when an answer is owed.
-RequestId request_of(const Effect& effect) {
-  return std::visit(
-      [](const auto& one) {
-        if constexpr (requires { one.request; })
-          return one.request;
-        else
-          return RequestId::none;
-      },
-      effect);
-}
-
-}  // namespace
-
 void Queue::Parts::on(const StoreFailed&) {
   failed = true;
   for (const auto& one : waiting) {
     // The deliveries it waits behind will not come; the credit is used up all the same.
     if (one.effect && std::holds_alternative<LinkDrained>(*one.effect)) emit(*one.effect);
-    refuse(one.effect ? request_of(*one.effect) : RequestId::none,
-           {Errc::internal_error, fmt::format("the store of '{}' could not write", settings.name)});
+    if (!one.effect) continue;
+    for_each_request(*one.effect, [&](RequestId request) {
+      refuse(request,
+             {Errc::internal_error, fmt::format("the store of '{}' could not write", settings.name)});
+    });
   }
   waiting.clear();
   fresh.clear();

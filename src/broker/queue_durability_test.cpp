@@ -29,6 +29,51 @@ TEST(QueueDurability, RefusedSendLeavesNothing) {
   EXPECT_TRUE(rig.journal.records.empty());
 }
 
+TEST(QueueDurability, SinglesThatComeTogetherShareARecordAndAreAnsweredTogether) {
+  QueueRig rig;
+  rig.auto_sync = false;
+  const std::vector requests{rig.ask(), rig.ask(), rig.ask()};
+  rig.apply(EnqueueEach{requests, {QueueRig::message("a"), QueueRig::message("b"), QueueRig::message("c")}});
+  EXPECT_EQ(rig.journal.records.size(), 1u);
+  EXPECT_FALSE(rig.answer<AcceptedEach>(requests[0]));
+  rig.sync();
+  const auto* accepted = rig.answer<AcceptedEach>(requests[0]);
+  ASSERT_TRUE(accepted);
+  EXPECT_EQ(accepted->others, (std::vector{requests[1], requests[2]}));
+  for (const char* body : {"a", "b", "c"}) EXPECT_EQ(rig.receive().body, body);
+}
+
+TEST(QueueDurability, OneOfTheSinglesThatIsRefusedLeavesTheOthers) {
+  QueueRig rig{{.message_bytes_max = 4}};
+  const std::vector requests{rig.ask(), rig.ask(), rig.ask()};
+  rig.apply(
+      EnqueueEach{requests, {QueueRig::message("a"), QueueRig::message("too long"), QueueRig::message("c")}});
+  EXPECT_TRUE(rig.answer<Accepted>(requests[0]));
+  EXPECT_EQ(rig.refusal(requests[1]), Errc::message_size_exceeded);
+  EXPECT_TRUE(rig.answer<Accepted>(requests[2]));
+  EXPECT_EQ(rig.receive().body, "a");
+  EXPECT_EQ(rig.receive().body, "c");
+}
+
+TEST(QueueDurability, SinglesFillAQueueUpToItsSizeAndNoFurther) {
+  QueueRig rig{{.size_bytes_max = 10}};
+  const std::vector requests{rig.ask(), rig.ask(), rig.ask()};
+  rig.apply(EnqueueEach{requests,
+                        {QueueRig::message("12345"), QueueRig::message("678"), QueueRig::message("9ab")}});
+  EXPECT_TRUE(rig.answer<Accepted>(requests[0]));
+  EXPECT_TRUE(rig.answer<Accepted>(requests[1]));
+  EXPECT_EQ(rig.refusal(requests[2]), Errc::resource_limit_exceeded);
+}
+
+TEST(QueueDurability, EachOfTheSinglesHearsOfAFailedStore) {
+  QueueRig rig;
+  rig.auto_sync = false;
+  const std::vector requests{rig.ask(), rig.ask()};
+  rig.apply(EnqueueEach{requests, {QueueRig::message("a"), QueueRig::message("b")}});
+  rig.apply(StoreFailed{});
+  for (const RequestId request : requests) EXPECT_EQ(rig.refusal(request), Errc::internal_error);
+}
+
 TEST(QueueDurability, LostSendNeverHappened) {
   QueueRig rig;
   rig.send("kept");

@@ -96,6 +96,25 @@ void Queue::Parts::on(const Enqueue& command) {
   if (command.request != RequestId::none) emit_when_durable(Accepted{command.request});
 }
 
+void Queue::Parts::on(const EnqueueEach& command) {
+  check(command.requests.size() == command.messages.size() && !command.messages.empty(),
+        "each message has its request");
+  if (!refuse_messages(command.messages, false)) {
+    store(command.messages, std::nullopt, nullptr);
+    const auto& requests = command.requests;
+    return emit_when_durable(AcceptedEach{requests.front(), {requests.begin() + 1, requests.end()}});
+  }
+  for (std::size_t i = 0; i < command.messages.size(); ++i) {
+    const std::span one{&command.messages[i], 1};
+    if (auto error = refuse_messages(one, false)) {
+      refuse(command.requests[i], std::move(*error));
+    } else {
+      store(one, std::nullopt, nullptr);
+      emit_when_durable(Accepted{command.requests[i]});
+    }
+  }
+}
+
 void Queue::Parts::on(const Schedule& command) {
   for (const auto& message : command.messages)
     if (!message.facts.scheduled)

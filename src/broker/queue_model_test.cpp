@@ -145,8 +145,15 @@ class History {
       command.messages.push_back(QueueRig::message(m.body, with));
       model_.messages.emplace(model_.next++, m);
     }
-    rig_.apply(command);
-    ASSERT_TRUE(rig_.answer<Accepted>(command.request));
+    if (chance(2)) {
+      rig_.apply(command);
+      ASSERT_TRUE(rig_.answer<Accepted>(command.request));
+      return;
+    }
+    EnqueueEach singles{{}, std::move(command.messages)};
+    for (std::size_t i = 0; i < singles.messages.size(); ++i) singles.requests.push_back(rig_.ask());
+    rig_.apply(singles);
+    ASSERT_TRUE(rig_.answer<AcceptedEach>(singles.requests.front()));
   }
 
   void receive(SubQueue sub_queue) {

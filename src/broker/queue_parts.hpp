@@ -43,6 +43,7 @@ struct Queue::Parts {
   };
   void run(const Command& command);
   void on(const Enqueue& command);
+  void on(const EnqueueEach& command);
   void on(const Schedule& command);
   void on(const CancelScheduled& command);
   void on(const AttachReceiver& command);

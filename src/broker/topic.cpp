@@ -96,6 +96,11 @@ void Topic::Parts::on(const Enqueue& command) {
   if (command.request != RequestId::none) emit_when_durable(Accepted{command.request});
 }
 
+void Topic::Parts::on(const EnqueueEach& command) {
+  for (std::size_t i = 0; i < command.messages.size(); ++i)
+    on(Enqueue{command.requests.at(i), {command.messages[i]}, std::nullopt});
+}
+
 void Topic::Parts::on(const Schedule& command) {
   for (const auto& message : command.messages)
     if (!message.facts.scheduled)
@@ -149,11 +154,7 @@ void Topic::Parts::on(const StoreFailed&) {
   failed = true;
   const Error error{Errc::internal_error, fmt::format("the store of '{}' could not write", settings.name)};
   for (const auto& one : waiting)
-    std::visit(
-        [&](const auto& effect) {
-          if constexpr (requires { effect.request; }) refuse(effect.request, error);
-        },
-        one.effect);
+    for_each_request(one.effect, [&](RequestId request) { refuse(request, error); });
   waiting.clear();
   fresh.clear();
 }

@@ -51,6 +51,18 @@ class ExchangeRig : public TopicRig {
   }
 };
 
+TEST(Exchange, SinglesThatComeTogetherAreRoutedEach) {
+  ExchangeRig rig{
+      {.name = "orders", .exchange = ExchangeType::direct, .unroutable = rules::Unroutable::release}};
+  rig.bind(1, {.routing_key = "yes"});
+  const std::vector requests{rig.ask(), rig.ask(), rig.ask()};
+  rig.apply(EnqueueEach{requests, {rig.keyed("yes", "a"), rig.keyed("no", "b"), rig.keyed("yes", "c")}});
+  EXPECT_TRUE(rig.answer<Accepted>(requests[0]));
+  EXPECT_TRUE(rig.answer<Unrouted>(requests[1]));
+  EXPECT_TRUE(rig.answer<Accepted>(requests[2]));
+  EXPECT_THAT(rig.bodies(1), ElementsAre("a", "c"));
+}
+
 TEST(Exchange, FanoutReachesEverybody) {
   ExchangeRig rig{ExchangeType::fanout};
   rig.bind(1, {});

@@ -22,9 +22,7 @@ namespace omnibus::broker {
 struct Topic::Parts {
   Parts(TopicSettings with, Random& from, Instant created, rules::RuleLimits most);
   // What was taken once is taken again, also when a limit was lowered since.
-  void judge_rules(bool judged) {
-    rule_set.set_limits(judged ? limits : rules::RuleLimits{0, 0});
-  }
+  void judge_rules(bool judged) { rule_set.set_limits(judged ? limits : rules::RuleLimits{0, 0}); }
 
   struct Subscription {
     Queue* queue = nullptr;  // none yet while recovering, or before start()
@@ -48,6 +46,7 @@ struct Topic::Parts {
   template <class One>
   void on(const One& command);  // what a topic does not do
   void on(const Enqueue& command);
+  void on(const EnqueueEach& command);
   void on(const Schedule& command);
   void on(const CancelScheduled& command);
   void on(const UpdateTopic& command);

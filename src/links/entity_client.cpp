@@ -58,9 +58,28 @@ void EntityClient::complete(const Route& route, broker::ReceiverId receiver, con
   completes_.tokens.push_back(lock);
 }
 
+void EntityClient::enqueue(const Route& route, AnswerTaker& taker, std::uint64_t tag,
+                           broker::IncomingMessage message) {
+  const std::uint64_t bytes = message.bytes.size();
+  if (!(enqueues_at_ == route) || enqueues_.messages.size() >= enqueues_max ||
+      enqueues_bytes_ + bytes > enqueues_bytes_max)
+    flush();
+  if (enqueues_.messages.empty()) {
+    enqueues_.requests.reserve(enqueues_last_);
+    enqueues_.messages.reserve(enqueues_last_);
+  }
+  enqueues_at_ = route;
+  enqueues_bytes_ += bytes;
+  enqueues_.requests.push_back(expect(taker, tag, bytes));
+  enqueues_.messages.push_back(std::move(message));
+}
+
 void EntityClient::flush() {
-  if (completes_.tokens.empty()) return;
-  send_now(completes_at_, std::exchange(completes_, {}));
+  if (!completes_.tokens.empty()) send_now(completes_at_, std::exchange(completes_, {}));
+  if (enqueues_.messages.empty()) return;
+  enqueues_bytes_ = 0;
+  enqueues_last_ = enqueues_.messages.size();
+  send_now(enqueues_at_, std::exchange(enqueues_, {}));
 }
 
 void EntityClient::send(const Route& route, broker::Command command) {
@@ -82,6 +101,13 @@ void EntityClient::on_room() {
 }
 
 void EntityClient::deliver(broker::Answer& answer, Now now) {
+  if (std::holds_alternative<broker::AcceptedEach>(answer.effect)) {
+    broker::for_each_request(answer.effect, [&](broker::RequestId request) {
+      broker::Answer one{broker::Accepted{request}};
+      this->answer(request, one, now);
+    });
+    return;
+  }
   std::visit(
       [&](auto& effect) {
         if constexpr (requires { effect.request; })

@@ -34,8 +34,10 @@ class EntityClient {
  public:
   // More bytes of messages than this on their way and the connection pauses.
   static constexpr std::uint64_t bytes_under_way_max = 16u << 20;
-  // Settlements that go as one command at most: the entity serves others in between.
+  // What goes as one command at most: the entity serves others in between.
   static constexpr std::size_t completes_max = 256;
+  static constexpr std::size_t enqueues_max = 128;
+  static constexpr std::uint64_t enqueues_bytes_max = 256u << 10;
 
   // `port` outlives the client. `connection` is unique in the process and not 0.
   EntityClient(EntityPort& port, std::uint32_t connection) : port_(port), connection_(connection) {}
@@ -62,9 +64,13 @@ class EntityClient {
   void close(broker::ReceiverId receiver);
 
   void send(const Route& route, broker::Command command);
-  // A Complete that nobody waits for. Those of one receiver that follow one another go as one command: with
-  // the next command of the connection, or by flush(), which the end of each input calls.
+  // What is gathered here goes with the next command of the connection, or by flush(), which the end of each
+  // input calls.
+  // A Complete that nobody waits for. Those of one receiver that follow one another go as one command.
   void complete(const Route& route, broker::ReceiverId receiver, const broker::LockToken& lock);
+  // A message alone; the answer goes to `taker`. Those to one place that follow one another go as one
+  // command.
+  void enqueue(const Route& route, AnswerTaker& taker, std::uint64_t tag, broker::IncomingMessage message);
   void flush();
   void on_room();
   [[nodiscard]] bool congested() const { return !backlog_.empty() || bytes_under_way_ > bytes_under_way_max; }
@@ -99,6 +105,10 @@ class EntityClient {
   std::deque<std::pair<Route, broker::Command>> backlog_;
   broker::Settle completes_;  // gathered by complete(); no tokens: none
   Route completes_at_;
+  broker::EnqueueEach enqueues_;  // gathered by enqueue()
+  Route enqueues_at_;
+  std::uint64_t enqueues_bytes_ = 0;
+  std::size_t enqueues_last_ = 0;  // how many went the last time: as many are likely to come
 };
 
 }  // namespace omnibus::links

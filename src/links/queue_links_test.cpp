@@ -153,6 +153,39 @@ TEST(QueueLinks, ABatchIsOneDeliveryAndManyMessages) {
   EXPECT_THAT(rig.bodies(receiver), ElementsAre("a", "b", "c"));
 }
 
+TEST(QueueLinks, MessagesOfOneInputGoTogetherAndAreAnsweredEach) {
+  QueueRig rig;
+  auto& sender = rig.sender();
+  const std::size_t before = rig.queues.taken;
+  constexpr std::size_t count = EntityClient::enqueues_max + 72;
+  for (std::size_t i = 0; i < count; ++i) {
+    amqp::Outgoing outgoing;
+    outgoing.tag = as_bytes("t");
+    sender.send(outgoing, message(std::to_string(i)));
+  }
+  rig.pump();
+  EXPECT_EQ(rig.of(sender).accepted.size(), count);
+  EXPECT_EQ(rig.queues.taken - before, 2u) << "as many as go together at most, and the rest";
+  auto& link = rig.receiver(count);
+  ASSERT_EQ(rig.bodies(link).size(), count);
+  for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(rig.bodies(link)[i], std::to_string(i));
+}
+
+TEST(QueueLinks, LargeMessagesGoTogetherUpToALimit) {
+  QueueRig rig;
+  auto& sender = rig.sender();
+  const std::size_t before = rig.queues.taken;
+  const std::string large(100 * 1024, 'x');
+  for (int i = 0; i < 5; ++i) {
+    amqp::Outgoing outgoing;
+    outgoing.tag = as_bytes("t");
+    sender.send(outgoing, message(large));
+  }
+  rig.pump();
+  EXPECT_EQ(rig.of(sender).accepted.size(), 5u);
+  EXPECT_GE(rig.queues.taken - before, 3u) << "two of them in 256 KiB";
+}
+
 TEST(QueueLinks, WhatCannotBeTakenIsRejectedAndTheLinkStays) {
   QueueRig rig{{.message_bytes_max = 2048}};
   rig.send(message(std::string(3000, 'x')));

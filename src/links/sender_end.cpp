@@ -42,14 +42,21 @@ void SenderEnd::on_transfer(amqp::Link&, amqp::Delivery& delivery, Now now) {
   if (delivery.state.is(amqp::descriptor::transactional_state))
     return refuse(delivery.id, delivery.settled, {Errc::not_implemented, "transactions are not available"},
                   now);
+  const std::uint64_t tag = delivery.id | (delivery.settled ? settled_bit : 0);
+  if (delivery.message_format == 0) {
+    auto message = broker::read_message(delivery.payload, context_.random);
+    if (!message) return refuse(delivery.id, delivery.settled, message.error(), now);
+    message->facts.routing_key = routing_key_;
+    ++unanswered_;
+    return context_.entities.enqueue(entity_->route, *this, tag, *std::move(message));
+  }
   auto messages = broker::read_transfer(delivery.message_format, delivery.payload, context_.random);
   if (!messages) return refuse(delivery.id, delivery.settled, messages.error(), now);
   if (routing_key_)
     for (auto& message : *messages) message.facts.routing_key = routing_key_;
   ++unanswered_;
   broker::Enqueue enqueue;
-  enqueue.request = context_.entities.expect(*this, delivery.id | (delivery.settled ? settled_bit : 0),
-                                             delivery.payload.size());
+  enqueue.request = context_.entities.expect(*this, tag, delivery.payload.size());
   enqueue.messages = *std::move(messages);
   context_.entities.send(entity_->route, std::move(enqueue));
 }

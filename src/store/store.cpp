@@ -21,6 +21,7 @@ std::uint64_t bytes_of(const std::vector<broker::IncomingMessage>& messages) {
 // What a command adds to the store for good; nothing when it only takes away or asks.
 std::optional<std::uint64_t> bytes_sent(const broker::Command& command) {
   if (const auto* enqueue = std::get_if<broker::Enqueue>(&command)) return bytes_of(enqueue->messages);
+  if (const auto* each = std::get_if<broker::EnqueueEach>(&command)) return bytes_of(each->messages);
   if (const auto* schedule = std::get_if<broker::Schedule>(&command)) return bytes_of(schedule->messages);
   if (const auto* dead = std::get_if<broker::EnqueueTransferDeadLetter>(&command))
     return dead->message->bytes.size();
@@ -172,6 +173,8 @@ void Store::Parts::refuse(PartitionId id, const broker::Command& command, const 
         using Command = std::remove_cvref_t<decltype(one)>;
         if constexpr (requires { one.request; }) {
           if (one.request != broker::RequestId::none) post(id, broker::Refused{one.request, error});
+        } else if constexpr (requires { one.requests; }) {
+          for (const broker::RequestId request : one.requests) post(id, broker::Refused{request, error});
         } else if constexpr (std::is_same_v<Command, broker::AttachReceiver>) {
           post(id, broker::ReceiverRefused{one.receiver, error});
         }

@@ -112,6 +112,18 @@ TEST(StoreFailure, SessionsEndWithTheStore) {
   EXPECT_EQ(rig.owner->sessions[receiver(9)], "s1") << "nobody holds it any more";
 }
 
+TEST(StoreFailure, EachOfSeveralSinglesIsRefused) {
+  StoreRig rig;
+  rig.open();
+  const auto id = rig.create("orders");
+  rig.store->fail(rig.owner->clock, "told to");
+  const auto first = rig.ask();
+  const auto second = rig.ask();
+  rig.apply(id, broker::EnqueueEach{{first, second}, {broker::IncomingMessage{}, broker::IncomingMessage{}}});
+  EXPECT_EQ(rig.result(first), Errc::server_busy);
+  EXPECT_EQ(rig.result(second), Errc::server_busy);
+}
+
 TEST(StoreFailure, ChangesOfTheCatalogueThatWaitAreUnknown) {
   StoreRig rig;
   rig.open();

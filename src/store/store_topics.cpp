@@ -93,6 +93,7 @@ Error Store::Parts::takes_no_messages(const Partition& subscription) {
 
 std::optional<Error> Store::Parts::wrong_kind(const Partition& partition, const broker::Command& command) {
   const bool sends = std::holds_alternative<broker::Enqueue>(command) ||
+                     std::holds_alternative<broker::EnqueueEach>(command) ||
                      std::holds_alternative<broker::Schedule>(command) ||
                      std::holds_alternative<broker::CancelScheduled>(command);
   switch (partition.info.kind) {
