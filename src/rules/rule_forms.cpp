@@ -20,6 +20,14 @@ Result<std::string> text_at(const Value& map, std::string_view key) {
   return std::string{*text};
 }
 
+// A string and no symbol [contract 6.12, 6.13].
+Result<std::string> name_at(const Value& map) {
+  const Value* value = given(map, "rule-name");
+  const auto* text = value ? value->get_if<std::string>() : nullptr;
+  if (!text) return fail(Errc::argument_error, "'rule-name' is missing or no string");
+  return *text;
+}
+
 Filter sql_filter(std::string expression) {
   if (expression == TrueFilter::expression) return TrueFilter{};
   if (expression == FalseFilter::expression) return FalseFilter{};
@@ -173,7 +181,7 @@ Result<Rule> rule_from_request(const Value& body, Instant now) {
   const Value* description = given(body, "rule-description");
   if (!description || !description->get_if<amqp::Map>())
     return bad("'rule-description' is missing or no map");
-  auto name = text_at(given(body, "rule-name") ? body : *description, "rule-name");
+  auto name = name_at(given(body, "rule-name") ? body : *description);
   if (!name) return fail(name.error());
   rule.name = std::move(*name);
 
@@ -198,7 +206,7 @@ Result<Rule> rule_from_request(const Value& body, Instant now) {
   return rule;
 }
 
-Result<std::string> rule_name_from_request(const Value& body) { return text_at(body, "rule-name"); }
+Result<std::string> rule_name_from_request(const Value& body) { return name_at(body); }
 
 Result<RulePage> rule_page_from_request(const Value& body) {
   RulePage page;

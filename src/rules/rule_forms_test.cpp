@@ -70,6 +70,8 @@ TEST(RuleForms, RefusedRequests) {
   EXPECT_EQ(error(Value::map({{"rule-description", Value{1}}})), "'rule-description' is missing or no map");
   EXPECT_EQ(error(request({{"sql-filter", expression("1=1")}}, Value{})),
             "'rule-name' is missing or no string");
+  EXPECT_EQ(error(request({{"sql-filter", expression("1=1")}}, Value::symbol("a symbol"))),
+            "'rule-name' is missing or no string");
   EXPECT_EQ(error(request({{"sql-filter", expression("1=1")}, {"rule-name", Value{"inside"}}}, Value{})), "");
   EXPECT_EQ(error(request({})), "exactly one of 'sql-filter' and 'correlation-filter' is needed");
   EXPECT_EQ(error(request({{"sql-filter", expression("1=1")}, {"correlation-filter", Value::map({})}})),
@@ -90,6 +92,7 @@ TEST(RuleForms, RefusedRequests) {
 TEST(RuleForms, OtherRequests) {
   EXPECT_EQ(*rule_name_from_request(Value::map({{"rule-name", Value{"r"}}})), "r");
   EXPECT_FALSE(rule_name_from_request(Value::map({})));
+  EXPECT_FALSE(rule_name_from_request(Value::map({{"rule-name", Value::symbol("r")}})));
   const auto page = rule_page_from_request(Value::map({{"top", Value{5}}, {"skip", Value{std::int64_t{7}}}}));
   ASSERT_TRUE(page);
   EXPECT_EQ(page->top, 5u);
