@@ -27,11 +27,17 @@ struct ForwardedFrom {
   SharedChanges changes{};      // what had changed there, dead-letter reason included
 };
 
-// Takes one message, or a batch all or nothing. Answer: Accepted, once durable, or Refused.
+// Takes one message, or a batch all or nothing. Answer: Accepted, once durable, Unrouted, or Refused.
 struct Enqueue {
   RequestId request = RequestId::none;
   std::vector<IncomingMessage> messages{};
   std::optional<ForwardedFrom> forwarded{};  // of the single message, when the broker itself sends
+  std::uint8_t steps = 0;                    // alternate exchanges on the way here, this one included
+};
+// To an exchange that answered Unrouted with `remembers`: the messages were taken elsewhere, so that another
+// one of these ids is a duplicate. No answer.
+struct Remember {
+  std::vector<MessageIdHash> ids{};
 };
 // Single messages that came one after another, each taken or refused for itself; those that are taken become
 // one record. One request per message. Answer: AcceptedEach once durable, or Accepted; Refused for others.
@@ -240,6 +246,6 @@ using Command = std::variant<Enqueue, EnqueueEach, Schedule, CancelScheduled, At
                              CloseReceiver, Settle, RenewLocks, ReceiveDeferred, Peek, RenewSessionLock,
                              SetSessionState, GetSessionState, ListSessions, BatchDelete, Purge,
                              UpdateSettings, Forwarded, EnqueueTransferDeadLetter, AddRule, RemoveRule,
-                             ListRules, SetBinding, UpdateTopic, Persisted, StoreFailed, Wake>;
+                             ListRules, SetBinding, UpdateTopic, Persisted, StoreFailed, Wake, Remember>;
 
 }  // namespace omnibus::broker

@@ -15,7 +15,9 @@
 #include "base/bytes.hpp"
 #include "base/result.hpp"
 #include "broker/ids.hpp"
+#include "broker/message_facts.hpp"
 #include "broker/message_status.hpp"
+#include "rules/routing.hpp"
 #include "rules/rule.hpp"
 
 namespace omnibus::broker {
@@ -40,10 +42,15 @@ struct AcceptedEach {  // of EnqueueEach
   std::vector<RequestId> others;
 };
 // Of Enqueue, instead of Accepted: no subscription of the exchange matches any of the messages, and its
-// settings want them back. Nothing was kept, not even for duplicate detection; the transfer is settled
-// `released` [EX 2.4].
+// settings want them elsewhere. Nothing was kept, not even for duplicate detection. Whoever asked goes on to
+// `alternate`; where there is none, or rules::AlternateWalk ends, `unroutable` decides: the transfer is
+// settled `accepted` or `released` [EX 2.4].
 struct Unrouted {
   RequestId request;
+  rules::Unroutable unroutable = rules::Unroutable::release;
+  std::string alternate{};                  // empty: there is none
+  std::vector<IncomingMessage> messages{};  // for it: all but duplicates
+  bool remembers = false;                   // wants to hear Remember when they are taken elsewhere
 };
 struct Done {  // of Settle, CancelScheduled, SetSessionState, UpdateSettings, AddRule, RemoveRule, SetBinding
   RequestId request;
@@ -116,13 +123,15 @@ struct DetachReceiver {
   ReceiverId receiver;
   Error error;
 };
-// Enqueue this message at `target` with these ForwardedFrom facts, then apply Forwarded.
+// Enqueue this message at `target` with these ForwardedFrom facts, then apply Forwarded. From an exchange:
+// `target` is its alternate, and a walk along these that ends is as good as an Accepted.
 struct Forward {
   std::string target;
   MessageStatus status;
   SequenceNumber first_sequence = 0;
   std::uint8_t hops = 0;
-  SharedChanges changes;  // what the target must start from; never null
+  SharedChanges changes;   // what the target must start from; never null
+  std::uint8_t steps = 0;  // of an exchange: alternates on the message's way to it
 };
 // A scheduled message of a topic is due: its bytes are wanted back, in Topic::distribute().
 struct Distribute {

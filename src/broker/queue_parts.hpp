@@ -67,6 +67,7 @@ struct Queue::Parts {
   void on(const ListRules& command);
   void on(const SetBinding& command);
   void on(const UpdateTopic& command);
+  void on(const Remember&) {}  // only exchanges are asked to
   void on(const Persisted& command);
   void on(const StoreFailed& command);
   void on(const Wake& command);

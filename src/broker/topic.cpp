@@ -81,19 +81,17 @@ Error Topic::Parts::recovering() const {
 void Topic::Parts::on(const Enqueue& command) {
   check(!command.forwarded || command.messages.size() == 1, "a forwarded message comes alone");
   if (auto error = refuse_messages(command.messages)) return refuse(command.request, std::move(*error));
-  const auto routed = publish(command.messages, command.forwarded, nullptr);
+  const auto routed = publish(command);
   if (!routed) return refuse(command.request, routed.error());
+  if (command.request == RequestId::none) return;
   if (!*routed) {
-    // A forwarded message has no sender to go back to: its source keeps it as a dead letter.
-    if (command.forwarded)
-      refuse(command.request,
-             {Errc::not_found, fmt::format("no subscription of '{}' matches the message", settings.name)});
-    else if (command.request != RequestId::none)
-      emit(Unrouted{command.request});
-    return;
+    Unrouted rest = unrouted(command);
+    // The first of a duplicate may not be durable yet.
+    if (rest.messages.size() < command.messages.size()) return emit_when_durable(std::move(rest));
+    return emit(std::move(rest));
   }
-  // Also when all were duplicates: the first of their kind may not be durable yet.
-  if (command.request != RequestId::none) emit_when_durable(Accepted{command.request});
+  // Also when all were duplicates, for the same reason.
+  emit_when_durable(Accepted{command.request});
 }
 
 void Topic::Parts::on(const EnqueueEach& command) {
@@ -108,7 +106,7 @@ void Topic::Parts::on(const Schedule& command) {
                     {Errc::argument_error, "a scheduled message needs x-opt-scheduled-enqueue-time"});
   broker::Scheduled answer{command.request, {}};
   if (auto error = refuse_messages(command.messages)) return refuse(command.request, std::move(*error));
-  if (const auto routed = publish(command.messages, std::nullopt, &answer.sequences); !routed)
+  if (const auto routed = publish(command.messages, std::nullopt, 0, &answer.sequences); !routed)
     return refuse(command.request, routed.error());
   if (command.request != RequestId::none) emit_when_durable(std::move(answer));
 }
@@ -122,7 +120,7 @@ void Topic::Parts::on(const CancelScheduled& command) {
   for (const SequenceNumber sequence : command.sequences) {
     const auto found = scheduled.find(sequence);
     if (found == scheduled.end() || found->second.state == Scheduled::State::pending ||
-        !wanted.insert(sequence).second)
+        found->second.state == Scheduled::State::leaving || !wanted.insert(sequence).second)
       return refuse(command.request,
                     {Errc::message_not_found,
                      fmt::format("no message {} is scheduled in '{}'", sequence, settings.name)});
@@ -146,7 +144,7 @@ void Topic::Parts::on(const Persisted& command) {
   for (; !fresh.empty() && fresh.front().first <= durable; fresh.pop_front()) {
     const auto found = scheduled.find(fresh.front().second);
     if (found != scheduled.end() && found->second.state == Scheduled::State::pending)
-      wait_until_due(found->first, found->second);
+      wait_until(found->second.due, found->first, found->second);
   }
 }
 
@@ -159,15 +157,17 @@ void Topic::Parts::on(const StoreFailed&) {
   fresh.clear();
 }
 
-void Topic::Parts::wait_until_due(SequenceNumber number, Scheduled& message) {
+void Topic::Parts::wait_until(Instant when, SequenceNumber number, Scheduled& message) {
   message.state = Scheduled::State::waiting;
-  due.emplace(message.due, number);
+  message.looked_at = when;
+  due.emplace(when, number);
 }
 
 StoredMessage Topic::Parts::unschedule(Schedules::iterator at) {
   Scheduled& message = at->second;
-  if (message.state == Scheduled::State::waiting) due.erase({message.due, at->first});
+  if (message.state == Scheduled::State::waiting) due.erase({message.looked_at, at->first});
   if (message.state == Scheduled::State::distributing) --distributing;
+  if (message.state == Scheduled::State::leaving) --leaving;
   scheduled_bytes -= message.stored.size;
   const StoredMessage dead = message.stored;
   scheduled.erase(at);
@@ -231,10 +231,10 @@ std::string Topic::describe() const {
   std::string out = fmt::format("next {} size {} shared {}\n", parts.next_sequence, parts.size_bytes(),
                                 parts.shared->shared());
   for (const auto& [number, message] : parts.scheduled)
-    out += fmt::format("scheduled {} at {}+{} size {} enqueued {} due {} hops {} origin {} key '{}'\n",
-                       number, message.stored.record.value, message.stored.offset, message.stored.size,
-                       to_ms(message.enqueued), to_ms(message.due), message.hops, message.origin,
-                       message.routing_key.value_or("-"));
+    out += fmt::format(
+        "scheduled {} at {}+{} size {} enqueued {} due {} hops {} origin {} key '{}' steps {}\n", number,
+        message.stored.record.value, message.stored.offset, message.stored.size, to_ms(message.enqueued),
+        to_ms(message.due), message.hops, message.origin, message.routing_key.value_or("-"), message.steps);
   for (const auto& [id, subscription] : parts.subscriptions) {
     out += fmt::format("subscription {}", id);
     for (const rules::Rule* rule : parts.rule_set.list(id)) out += fmt::format(" '{}'", rule->name);

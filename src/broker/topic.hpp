@@ -55,11 +55,13 @@ class Topic {
   void start(Instant now, SubscriptionId id, Queue& queue, Effects& effects);
   void remove_subscription(SubscriptionId id);
 
-  // Enqueue, Schedule, CancelScheduled, UpdateTopic, Persisted, StoreFailed, Wake; anything else is refused.
+  // Enqueue, Schedule, CancelScheduled, Forwarded, Remember, UpdateTopic, Persisted, StoreFailed, Wake;
+  // anything else is refused.
   void apply(Instant now, const Command& command, Effects& effects);
   // AddRule, RemoveRule, ListRules, SetBinding of a subscription.
   void apply_for(Instant now, SubscriptionId id, const Command& command, Effects& effects);
-  // The bytes that a Distribute effect asked for, or why there are none: then the message is given up.
+  // The bytes that a Distribute effect asked for, or why there are none: then the message is given up. One
+  // that nobody matches becomes a Forward to the alternate exchange.
   void distribute(Instant now, SequenceNumber sequence, Result<IncomingMessage> message, Effects& effects);
   // The subscriptions that got copies since the last call, which have to hear of Persisted as the topic does.
   [[nodiscard]] std::vector<SubscriptionId> take_touched();

@@ -9,7 +9,7 @@ namespace {
 
 enum class SliceKind : std::uint8_t { head = 1, scheduled = 2, rules = 3, bindings = 4, history = 5 };
 
-enum ScheduledFlag : std::uint8_t { with_changes = 1, with_key = 2 };
+enum ScheduledFlag : std::uint8_t { with_changes = 1, with_key = 2, with_steps = 4 };
 
 }  // namespace
 
@@ -49,7 +49,8 @@ bool Topic::Parts::write_slice(CheckpointSink& sink, std::size_t items_max) {
         const auto& [number, message] = *next;
         at.sequence = number;
         out.put(static_cast<std::uint8_t>((message.changes ? with_changes : 0) |
-                                          (message.routing_key ? with_key : 0)));
+                                          (message.routing_key ? with_key : 0) |
+                                          (message.steps != 0 ? with_steps : 0)));
         out.put(number);
         out.put(to_ms(message.due));
         out.put(to_ms(message.enqueued));
@@ -61,6 +62,7 @@ bool Topic::Parts::write_slice(CheckpointSink& sink, std::size_t items_max) {
         out.put(message.origin);
         if (message.changes) out.put_changes(*message.changes);
         if (message.routing_key) out.put_text(*message.routing_key);
+        if (message.steps != 0) out.put(message.steps);
       }
       if (next == scheduled.end()) at.phase = Phase::rules;
       end();
@@ -131,7 +133,10 @@ bool Topic::Parts::read_scheduled(RecordReader& in) {
   message.origin = in.get<SequenceNumber>();
   if (flags & with_changes) message.changes = std::make_shared<const MessageChanges>(in.get_changes());
   if (flags & with_key) message.routing_key = in.get_text();
-  if (!in.ok() || flags > 3 || message.origin < 0 || scheduled.contains(number)) return false;
+  if (flags & with_steps) message.steps = in.get<std::uint8_t>();
+  if (!in.ok() || flags > 7 || ((flags & with_steps) && message.steps == 0) || message.origin < 0 ||
+      scheduled.contains(number))
+    return false;
   scheduled_bytes += message.stored.size;
   scheduled.emplace(number, std::move(message));
   return true;

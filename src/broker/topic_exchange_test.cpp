@@ -192,13 +192,6 @@ TEST(Exchange, WhatMatchesNothingIsDroppedOrGivenBack) {
   }
 }
 
-TEST(Exchange, ForwardedMessageThatMatchesNothingIsRefusedWhenItCannotBeGivenBack) {
-  ExchangeRig rig{{.exchange = ExchangeType::direct, .unroutable = rules::Unroutable::release}};
-  const RequestId request = rig.ask();
-  rig.apply(Enqueue{request, {rig.keyed("x", "a")}, ForwardedFrom{1, 1, nullptr}});
-  EXPECT_EQ(rig.refusal(request), Errc::not_found);
-}
-
 // What came to one exchange under a key of its address goes on to the next under the same key.
 TEST(Exchange, ForwardedMessageKeepsItsKey) {
   ExchangeRig rig{ExchangeType::direct};

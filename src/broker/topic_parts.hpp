@@ -1,6 +1,7 @@
 // The inside of a Topic. Split by question over topic_*.cpp:
 //   topic.cpp             the door: which command goes where, what waits for the journal, what time brings
 //   topic_publish.cpp     what comes in, and which copies it becomes
+//   topic_alternate.cpp   what matches nothing and goes to the alternate exchange
 //   topic_rules.cpp       subscriptions with their rules and bindings
 //   topic_replay.cpp      repeating decisions from records; moving bytes
 //   topic_checkpoint.cpp  the same in slices, for a fast start
@@ -38,7 +39,11 @@ struct Topic::Parts {
     SharedChanges changes{};
     SequenceNumber origin = 0;
     std::optional<std::string> routing_key{};
-    enum class State : std::uint8_t { pending, waiting, distributing } state = State::pending;
+    std::uint8_t steps = 0;  // alternate exchanges on its way here
+    // Leaving: on its way to the alternate exchange, which has not answered.
+    enum class State : std::uint8_t { pending, waiting, distributing, leaving } state = State::pending;
+    std::uint8_t refusals = 0;  // of the alternate exchange, in a row
+    Instant looked_at{};        // when it waits: in `due`
   };
   using Schedules = std::map<SequenceNumber, Scheduled>;
 
@@ -49,6 +54,8 @@ struct Topic::Parts {
   void on(const EnqueueEach& command);
   void on(const Schedule& command);
   void on(const CancelScheduled& command);
+  void on(const Forwarded& command);
+  void on(const Remember& command);
   void on(const UpdateTopic& command);
   void on(const Persisted& command);
   void on(const StoreFailed& command);
@@ -62,16 +69,19 @@ struct Topic::Parts {
   void append(const TopicRecord& record);
   [[nodiscard]] Error recovering() const;
   [[nodiscard]] std::uint64_t size_bytes() const { return shared->bytes() + scheduled_bytes; }
-  void wait_until_due(SequenceNumber number, Scheduled& message);
+  void wait_until(Instant when, SequenceNumber number, Scheduled& message);
   // Forgets a scheduled message; where its bytes lie is the answer.
   StoredMessage unschedule(Schedules::iterator at);
 
   // --- topic_publish.cpp
   [[nodiscard]] std::optional<Error> refuse_messages(std::span<const IncomingMessage> messages) const;
-  // All or nothing. `numbers` gets one per message. False: none of them matches and the sender shall have
-  // them back.
+  // All or nothing. False: none of them matches and they are wanted elsewhere; nothing was kept.
+  [[nodiscard]] Result<bool> publish(const Enqueue& command) {
+    return publish(command.messages, command.forwarded, command.steps, nullptr);
+  }
+  // `numbers`, when given, gets one per message; then the answer is never false.
   [[nodiscard]] Result<bool> publish(std::span<const IncomingMessage> messages,
-                                     const std::optional<ForwardedFrom>& forwarded,
+                                     const std::optional<ForwardedFrom>& forwarded, std::uint8_t steps,
                                      std::vector<SequenceNumber>* numbers);
   // Which copies it becomes; their numbers are given later.
   [[nodiscard]] Result<void> plan_copies(const IncomingMessage& message, SequenceNumber number,
@@ -84,6 +94,14 @@ struct Topic::Parts {
                                     const PublishedRecord::Copy& copy, const StoredMessage& stored) const;
   [[nodiscard]] static Scheduled scheduled_of(const PublishedRecord& record, std::size_t item,
                                               const StoredMessage& stored);
+
+  // --- topic_alternate.cpp
+  // Whether a message that came over so many alternates and matches nothing goes on to the alternate.
+  [[nodiscard]] bool leads_on(std::uint8_t steps) const;
+  [[nodiscard]] Unrouted unrouted(const Enqueue& command) const;
+  // Of a scheduled message that nobody matched. False: it does not go there, and is given up.
+  [[nodiscard]] bool leave(SequenceNumber number, Scheduled& message, const MessageFacts& facts);
+  void try_later(SequenceNumber number, Scheduled& message);
 
   // --- topic_rules.cpp
   void rule_command(SubscriptionId id, const Command& command);
@@ -124,6 +142,7 @@ struct Topic::Parts {
   Schedules scheduled;
   std::set<std::pair<Instant, SequenceNumber>> due;  // those that wait
   std::size_t distributing = 0;
+  std::size_t leaving = 0;
   std::uint64_t scheduled_bytes = 0;
   SequenceNumber next_sequence = 1;
 
@@ -144,6 +163,7 @@ struct Topic::Parts {
   RecordWriter writer;
   rules::Matches matches;
   std::vector<SubscriptionId> reached;
+  std::vector<bool> duplicates;  // which of the messages published last
 
   // Only during a command.
   Instant now{};

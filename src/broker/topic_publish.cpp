@@ -26,20 +26,22 @@ std::optional<Error> Topic::Parts::refuse_messages(std::span<const IncomingMessa
 }
 
 Result<bool> Topic::Parts::publish(std::span<const IncomingMessage> messages,
-                                   const std::optional<ForwardedFrom>& forwarded,
+                                   const std::optional<ForwardedFrom>& forwarded, std::uint8_t steps,
                                    std::vector<SequenceNumber>* numbers) {
   PublishedRecord record;
   record.first = next_sequence;
   record.enqueued = now;
-  std::vector<const Payload*> payloads;
-  std::vector<bool> dropped(messages.size(), false);
+  std::vector<const Payload*> payloads;  // by item, null where nobody keeps it
+  bool anybody = false;
+  duplicates.assign(messages.size(), false);
   std::unordered_set<MessageIdHash> ids;  // of this transfer: the history takes them when all is decided
+  const bool has_alternate = leads_on(steps);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& [facts, bytes] = messages[i];
     if (settings.requires_duplicate_detection && facts.message_id &&
         (history.seen(*facts.message_id, now, settings.duplicate_window) ||
          !ids.insert(*facts.message_id).second)) {
-      dropped[i] = true;
+      duplicates[i] = true;
       continue;
     }
     auto& item = record.items.emplace_back();
@@ -58,26 +60,41 @@ Result<bool> Topic::Parts::publish(std::span<const IncomingMessage> messages,
         if (!with.empty()) item.changes = std::make_shared<const MessageChanges>(std::move(with));
       }
     }
+    item.size = static_cast<std::uint32_t>(bytes.size());
     if (facts.scheduled && *facts.scheduled > now) {
       item.scheduled = facts.scheduled;
       item.routing_key = std::move(key);
+      item.steps = steps;
+      anybody = true;
     } else {
+      const SharedChanges came_with = item.changes;
       const auto number = record.first + static_cast<SequenceNumber>(record.items.size()) - 1;
       if (auto planned = plan_copies(messages[i], number, key, item); !planned) return fail(planned.error());
+      if (!item.copies.empty()) {
+        anybody = true;
+      } else if (has_alternate) {
+        // Should others of the transfer be kept, it is kept with them: as one that is due, and goes on when
+        // all is durable.
+        item.scheduled = now;
+        item.changes = came_with;
+        item.routing_key = std::move(key);
+        item.steps = steps;
+      } else {
+        item.size = 0;  // nobody keeps it
+      }
     }
-    if (!item.scheduled && item.copies.empty()) continue;  // nobody keeps it
-    item.size = static_cast<std::uint32_t>(bytes.size());
-    payloads.push_back(&bytes);
+    payloads.push_back(item.size > 0 ? &bytes : nullptr);
   }
   accessed = now;
-  if (exchange && settings.unroutable == rules::Unroutable::release && !record.items.empty() &&
-      payloads.empty())
-    return false;
+  const bool wanted_elsewhere =
+      has_alternate || (exchange && settings.unroutable == rules::Unroutable::release);
+  if (wanted_elsewhere && !numbers && !record.items.empty() && !anybody) return false;
+  std::erase(payloads, nullptr);
   // A dropped duplicate gets a number of its own, behind the others, that never names a message.
   SequenceNumber stored = record.first;
   SequenceNumber spare = record.first + static_cast<SequenceNumber>(record.items.size());
   for (std::size_t i = 0; numbers && i < messages.size(); ++i)
-    numbers->push_back(dropped[i] ? spare++ : stored++);
+    numbers->push_back(duplicates[i] ? spare++ : stored++);
   record.next = spare;
   if (record.next > record.first) write(record, payloads);
   return true;
@@ -185,8 +202,17 @@ AdoptedCopy Topic::Parts::copy_of(const PublishedRecord& record, std::size_t ind
 Topic::Parts::Scheduled Topic::Parts::scheduled_of(const PublishedRecord& record, std::size_t index,
                                                    const StoredMessage& stored) {
   const auto& item = record.items[index];
-  return {*item.scheduled, record.enqueued, stored,           item.properties_bytes,    item.hops,
-          item.changes,    item.origin,     item.routing_key, Scheduled::State::pending};
+  Scheduled message;
+  message.due = *item.scheduled;
+  message.enqueued = record.enqueued;
+  message.stored = stored;
+  message.properties_bytes = item.properties_bytes;
+  message.hops = item.hops;
+  message.changes = item.changes;
+  message.origin = item.origin;
+  message.routing_key = item.routing_key;
+  message.steps = item.steps;
+  return message;
 }
 
 void Topic::Parts::write(PublishedRecord& record, std::span<const Payload* const> payloads) {
@@ -228,7 +254,7 @@ void Topic::distribute(Instant now, SequenceNumber sequence, Result<IncomingMess
     return;
   parts.now = now;
   parts.effects = &effects;
-  const Parts::Scheduled& was = found->second;
+  Parts::Scheduled& was = found->second;
   PublishedRecord record;
   record.first = parts.next_sequence;
   record.next = record.first + 1;
@@ -241,6 +267,11 @@ void Topic::distribute(Instant now, SequenceNumber sequence, Result<IncomingMess
   item.origin = was.origin;
   bool readable = message.has_value();
   if (readable) readable = parts.plan_copies(*message, record.first, was.routing_key, item).has_value();
+  if (readable && item.copies.empty() && parts.leads_on(was.steps) &&
+      parts.leave(sequence, was, message->facts)) {
+    parts.effects = nullptr;
+    return;
+  }
   if (readable) {
     std::vector<const Payload*> payloads;
     if (!item.copies.empty()) {

@@ -13,8 +13,9 @@ enum ItemFlag : std::uint8_t {
   has_origin = 8,
   has_activates = 16,
   has_routing_key = 32,
+  has_steps = 64,
 };
-constexpr std::uint8_t item_flags_max = 63;
+constexpr std::uint8_t item_flags_max = 127;
 enum CopyFlag : std::uint8_t { has_session = 1, has_own_changes = 2 };
 constexpr std::uint8_t copy_flags_max = 3;
 
@@ -114,6 +115,8 @@ PublishedRecord get_published(RecordReader& in) {
     if (flags & has_origin) item.origin = in.get_sequence();
     if (flags & has_activates) item.activates = in.get_sequence();
     if (flags & has_routing_key) item.routing_key = in.get_text();
+    if (flags & has_steps) item.steps = in.get<std::uint8_t>();
+    if ((flags & has_steps) && item.steps == 0) in.refuse();
     const std::uint32_t copies = get_count(in, copy_bytes_min);
     item.copies.reserve(copies);
     for (std::uint32_t k = 0; k < copies && in.ok(); ++k) item.copies.push_back(get_copy(in));
@@ -280,7 +283,8 @@ void encode_topic_record(RecordWriter& out, const PublishedRecord& r) {
     out.put(static_cast<std::uint8_t>(
         (item.scheduled ? is_scheduled : 0) | (item.message_id ? has_message_id : 0) |
         (item.changes ? has_changes : 0) | (item.origin != 0 ? has_origin : 0) |
-        (item.activates != 0 ? has_activates : 0) | (item.routing_key ? has_routing_key : 0)));
+        (item.activates != 0 ? has_activates : 0) | (item.routing_key ? has_routing_key : 0) |
+        (item.steps != 0 ? has_steps : 0)));
     if (item.scheduled) out.put(ms(*item.scheduled));
     if (item.message_id) {
       out.put(item.message_id->high);
@@ -290,6 +294,7 @@ void encode_topic_record(RecordWriter& out, const PublishedRecord& r) {
     if (item.origin != 0) out.put(item.origin);
     if (item.activates != 0) out.put(item.activates);
     if (item.routing_key) out.put_text(*item.routing_key);
+    if (item.steps != 0) out.put(item.steps);
     out.put(static_cast<std::uint32_t>(item.copies.size()));
     for (const auto& copy : item.copies) {
       out.put(copy.subscription);

@@ -46,12 +46,15 @@ struct PublishedRecord {
     std::uint32_t size = 0;  // 0: nobody keeps it, there are no bytes
     std::uint32_t properties_bytes = 0;
     std::uint8_t hops = 0;
-    std::optional<Instant> scheduled{};  // until then the topic keeps it; no copies yet
+    // Until then the topic keeps it; no copies yet. Not after `enqueued`: nobody matched it, and it waits to
+    // go to the alternate exchange.
+    std::optional<Instant> scheduled{};
     std::optional<MessageIdHash> message_id{};
     SharedChanges changes{};       // what it came with when it was forwarded
     SequenceNumber origin = 0;     // number at the first entity when it was forwarded, or 0
     SequenceNumber activates = 0;  // the scheduled message it was, or 0
     std::optional<std::string> routing_key{};
+    std::uint8_t steps = 0;  // alternate exchanges on its way here
     std::vector<Copy> copies{};
   };
   SequenceNumber first = 0;

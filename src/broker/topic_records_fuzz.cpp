@@ -25,6 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   TopicSettings settings;
   settings.requires_duplicate_detection = (data[0] & 1) != 0;
   if (data[0] & 2) settings.exchange = static_cast<rules::ExchangeType>((data[0] >> 2) & 3);
+  if (data[0] & 32) settings.alternate_exchange = "rest";
   QueueSettings with;
   with.requires_session = (data[0] & 16) != 0;
   Random random{1};
@@ -65,7 +66,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     topic.apply(now, Persisted{{journal.last}}, effects);
     for (const auto& effect : std::exchange(effects.list, {}))
       if (const auto* due = std::get_if<Distribute>(&effect))
-        topic.distribute(now, due->status.sequence, fail(Errc::io, "no bytes"), effects);
+        topic.distribute(now, due->status.sequence,
+                         i == 0 ? Result<IncomingMessage>{IncomingMessage{}} : fail(Errc::io, "no bytes"),
+                         effects);
+      else if (const auto* leaving = std::get_if<Forward>(&effect))
+        topic.apply(now, Forwarded{leaving->status.sequence, std::nullopt}, effects);
     now += std::chrono::hours{1};
   }
   for (Queue* queue : {&first, &second}) {

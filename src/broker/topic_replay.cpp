@@ -113,7 +113,7 @@ void Topic::recovered(Instant now) {
   }
   parts.shared->counted();
   for (auto& [number, message] : parts.scheduled)
-    if (message.state == Parts::Scheduled::State::pending) parts.wait_until_due(number, message);
+    if (message.state == Parts::Scheduled::State::pending) parts.wait_until(message.due, number, message);
 }
 
 bool Topic::relocate(Bytes bytes, Location from, RecordSink& sink) {

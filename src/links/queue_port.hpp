@@ -97,7 +97,7 @@ class QueuePort final : public EntityPort {
   std::size_t capacity = 10'000;
   std::size_t taken = 0;  // commands, since the beginning
   bool durable = true;
-  bool unroutes = false;                       // what is accepted is said to match no subscription
+  std::vector<broker::Forward> forwards;       // what entities want to send on, and did not
   std::map<std::uint64_t, bool> unreadable;    // records whose bytes cannot be read back
   std::map<std::uint64_t, std::string> wrong;  // records that give these bytes back for a message
   [[nodiscard]] std::size_t records() const { return sink_.records.size(); }
@@ -166,8 +166,10 @@ class QueuePort final : public EntityPort {
         carry(partition, now, more, deliver);
         continue;
       }
-      if (const auto* accepted = std::get_if<broker::Accepted>(&effect); accepted && unroutes)
-        effect = broker::Unrouted{accepted->request};
+      if (auto* forward = std::get_if<broker::Forward>(&effect)) {
+        forwards.push_back(std::move(*forward));
+        continue;
+      }
       broker::Answer answer{std::move(effect)};
       if (const auto* delivery = std::get_if<broker::Deliver>(&answer.effect))
         answer.message = bytes_of(delivery->status.stored);

@@ -2,8 +2,12 @@
 //
 // Every transfer becomes one Enqueue; its outcome leaves when the entity has answered, which for a success
 // means that the message is durable. Credit is a window over what is not answered yet, so a slow disk
-// slows senders down and nothing piles up.
+// slows senders down and nothing piles up. What an exchange matches nothing of is sent on from here, from
+// alternate exchange to alternate exchange, and its outcome is what the last of them says [EX 2.4].
 #pragma once
+
+#include <unordered_map>
+#include <vector>
 
 #include "links/link_context.hpp"
 #include "links/link_end.hpp"
@@ -28,6 +32,15 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
 
  private:
   void on_answer(std::uint64_t tag, broker::Answer& answer, Now now) override;
+  // The way of a transfer along alternate exchanges.
+  struct Walk {
+    rules::AlternateWalk walk;
+    std::shared_ptr<const EntityFacts> at;  // who is asked now
+    // Those behind it that detect duplicates, and what they have to know once somebody took the messages.
+    std::vector<std::pair<Route, broker::Remember>> remember{};
+  };
+  // Sends what an exchange handed back to its alternate. False: it says itself what becomes of the transfer.
+  [[nodiscard]] Result<bool> go_on(std::uint64_t tag, broker::Unrouted& unrouted);
   void refuse(std::uint32_t delivery_id, bool settled, const Error& error, Now now);
   void refill();
 
@@ -36,6 +49,7 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
   const std::optional<std::string> routing_key_;
   amqp::Link* link_ = nullptr;
   std::uint32_t unanswered_ = 0;
+  std::unordered_map<std::uint64_t, Walk> walks_;  // by tag
 };
 
 }  // namespace omnibus::links

@@ -72,7 +72,6 @@ void read_alternate(const Place& at, ExchangeDraft& draft) {
   auto& name = draft.entry.settings.alternate_exchange;
   name = read_entity_name(at);
   if (name.empty()) return;
-  at.warn("kept, but not used yet: 'Unroutable' alone decides");
   draft.later.push_back(at.later(LaterCheck::About::alternate_exchange));
   draft.later.back().target = name;
 }

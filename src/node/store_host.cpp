@@ -296,21 +296,9 @@ void StoreHost::on_answer(broker::Answer&& answer) {
   check(asker.has_value(), "only answers come this way");
   if (*asker == 0) return;  // nobody waits for it
   if ((*asker & store_asks) != 0) {
-    std::uint64_t request = 0;
-    std::optional<Error> error;
-    if (auto* refused = std::get_if<broker::Refused>(&answer.effect)) {
-      request = static_cast<std::uint64_t>(refused->request);
-      error = std::move(refused->error);
-    } else {
-      const auto* accepted = std::get_if<broker::Accepted>(&answer.effect);
-      check(accepted != nullptr, "a forwarded message is accepted or refused");
-      request = static_cast<std::uint64_t>(accepted->request);
-    }
     // At most as many as are under way, which each queue bounds.
     StoreHost& source = *roads_.stores.at(*asker & ~store_asks);
-    source.post([&source, serial = static_cast<std::uint32_t>(request), error = std::move(error)]() mutable {
-      source.forward_answered(serial, std::move(error));
-    });
+    source.post([&source, effect = std::move(answer.effect)] { source.forward_answered(effect); });
     return;
   }
   const std::size_t shard = shard_of(*asker);
@@ -341,6 +329,8 @@ Result<links::Route> StoreHost::forward_route(const store::ForwardRequest& reque
   if (!target) return fail(Errc::not_found, "The forwarding target '{}' is gone.", request.target);
   if (target->kind == links::EntityKind::subscription)
     return fail(Errc::not_allowed, "The forwarding target '{}' is a subscription.", request.target);
+  if (request.walk && !target->exchange)
+    return fail(Errc::not_allowed, "The alternate exchange '{}' is no exchange.", request.target);
   return target->route;
 }
 
@@ -386,14 +376,19 @@ bool StoreHost::send_forward(store::ForwardRequest& request) {
   return true;
 }
 
-void StoreHost::forward_answered(std::uint32_t serial, std::optional<Error> error) {
-  const auto found = forwards_under_way_.find(serial);
+void StoreHost::forward_answered(const broker::Effect& effect) {
+  const auto* accepted = std::get_if<broker::Accepted>(&effect);
+  const auto* refused = std::get_if<broker::Refused>(&effect);
+  const auto* unrouted = std::get_if<broker::Unrouted>(&effect);
+  check(accepted || refused || unrouted, "a forwarded message is accepted, refused or matches nothing");
+  const auto id = accepted ? accepted->request : refused ? refused->request : unrouted->request;
+  const auto found = forwards_under_way_.find(static_cast<std::uint32_t>(id));
   if (found == forwards_under_way_.end()) return;  // of before a failure; asked again since
   store::ForwardRequest request = std::move(found->second);
   forwards_under_way_.erase(found);
   // A store that recovers, or one that failed while it wrote, says nothing about the message: a dead letter
   // would be wrong. It may come twice by this, never not at all.
-  if (error && (error->code == Errc::server_busy || error->code == Errc::internal_error)) {
+  if (refused && (refused->error.code == Errc::server_busy || refused->error.code == Errc::internal_error)) {
     forwards_later_.push_back(std::move(request));
     if (!retry_.armed())
       retry_.arm(reactor_.now() + forward_retry, [this] {
@@ -402,8 +397,20 @@ void StoreHost::forward_answered(std::uint32_t serial, std::optional<Error> erro
       });
     return;
   }
+  store::ForwardEnd end;
+  if (refused) end.error = refused->error;
+  if (unrouted) {
+    auto ended = store::walk_on(request, *unrouted);
+    if (!ended) {
+      // The next exchange may be in this store again; by the road it is all the same.
+      forwards_.push_back(std::move(request));
+      if (!std::exchange(forwards_posted_, true)) post([this] { send_forwards(); });
+      return;
+    }
+    end = std::move(*ended);
+  }
   const Instant now = wall_now();
-  store_->forwarded(now, request.from, request.sequence, std::move(error));
+  store_->forwarded(now, request.from, request.sequence, std::move(end.error));
   end_turn(now);
 }
 

@@ -91,7 +91,7 @@ class StoreHost final : private store::StoreOwner {
 
   void send_forwards();
   [[nodiscard]] bool send_forward(store::ForwardRequest& request);
-  void forward_answered(std::uint32_t serial, std::optional<Error> error);
+  void forward_answered(const broker::Effect& effect);
 
   const StoreHostSettings settings_;
   const Roads& roads_;

@@ -291,13 +291,17 @@ TEST(Exchange, FindingsOfBindings) {
 }
 
 TEST(Exchange, AlternatesEndAfterEightStepsOrARepetition) {
-  AlternateWalk walk{0};
-  EXPECT_FALSE(walk.go_to(0));
-  for (std::uint32_t i = 1; i <= 8; ++i) EXPECT_TRUE(walk.go_to(i));
-  EXPECT_FALSE(walk.go_to(9));
-  AlternateWalk circle{1};
-  EXPECT_TRUE(circle.go_to(2));
-  EXPECT_FALSE(circle.go_to(1));
+  AlternateWalk walk{"e0"};
+  EXPECT_FALSE(walk.go_to("e0"));
+  for (int i = 1; i <= 8; ++i) EXPECT_TRUE(walk.go_to(fmt::format("e{}", i)));
+  EXPECT_EQ(walk.steps(), 8);
+  EXPECT_FALSE(walk.go_to("e9"));
+  AlternateWalk circle{"orders"};
+  EXPECT_TRUE(circle.go_to("rest"));
+  EXPECT_FALSE(circle.go_to("Orders")) << "names have no case";
+  AlternateWalk later{"orders", 7};
+  EXPECT_TRUE(later.go_to("rest"));
+  EXPECT_FALSE(later.go_to("more"));
 }
 
 TEST(Exchange, Addresses) {

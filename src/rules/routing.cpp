@@ -132,6 +132,17 @@ class Checker {
 
 }  // namespace
 
+AlternateWalk::AlternateWalk(std::string_view first_exchange, std::uint8_t steps)
+    : visited_{ascii_lower(first_exchange)}, steps_(steps) {}
+
+bool AlternateWalk::go_to(std::string_view exchange) {
+  std::string name = ascii_lower(exchange);
+  if (steps_ >= steps_max || std::ranges::find(visited_, name) != visited_.end()) return false;
+  visited_.push_back(std::move(name));
+  ++steps_;
+  return true;
+}
+
 std::optional<ExchangeType> exchange_type(std::string_view name) {
   for (std::size_t i = 0; i < type_names.size(); ++i)
     if (type_names[i] == name) return static_cast<ExchangeType>(i);

@@ -4,7 +4,6 @@
 // are free text and only bounded.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,23 +29,19 @@ inline constexpr std::size_t header_name_bytes_max = 255;
 // What happens to a message no subscription matches, when there is no alternate exchange.
 enum class Unroutable : std::uint8_t { accept, release };
 // An unroutable message goes from alternate exchange to alternate exchange, at most 8 steps and never twice
-// to the same one.
+// to the same one. Names are compared as names of entities are: without ASCII case.
 class AlternateWalk {
  public:
-  static constexpr std::size_t steps_max = 8;
-  explicit AlternateWalk(std::uint32_t first_exchange) : visited_{first_exchange} {}
-  // Whether the walk may go on to this exchange.
-  [[nodiscard]] bool go_to(std::uint32_t exchange) {
-    for (std::size_t i = 0; i <= steps_; ++i)
-      if (visited_[i] == exchange) return false;
-    if (steps_ == steps_max) return false;
-    visited_[++steps_] = exchange;
-    return true;
-  }
+  static constexpr std::uint8_t steps_max = 8;
+  // `steps` were taken before, by a walk that knew the exchanges behind them.
+  explicit AlternateWalk(std::string_view first_exchange, std::uint8_t steps = 0);
+  // Whether the walk may go on to this exchange; then it is there.
+  [[nodiscard]] bool go_to(std::string_view exchange);
+  [[nodiscard]] std::uint8_t steps() const { return steps_; }
 
  private:
-  std::array<std::uint32_t, steps_max + 1> visited_;
-  std::size_t steps_ = 0;
+  std::vector<std::string> visited_;  // in lower case
+  std::uint8_t steps_;
 };
 
 // A value of RoutingHeaders as JSON has it.

@@ -21,7 +21,8 @@ std::string_view name_of(StoreState state) {
 
 Result<broker::Enqueue> forward_command(const ForwardRequest& request, broker::RequestId answer,
                                         Random& random) {
-  broker::Enqueue command{answer, {}, request.facts};
+  broker::Enqueue command{answer, {}, request.facts, {}};
+  if (request.walk) command.steps = request.walk->steps();
   Payload bytes = request.message;
   // What a rule's action made of a copy becomes the message itself: filters at the target see it so, and
   // session and time to live are those it was given [contract 9.7].
@@ -37,6 +38,19 @@ Result<broker::Enqueue> forward_command(const ForwardRequest& request, broker::R
   if (!message) return fail(std::move(message.error()));
   command.messages.push_back(std::move(*message));
   return command;
+}
+
+std::optional<ForwardEnd> walk_on(ForwardRequest& request, const broker::Unrouted& unrouted) {
+  if (!request.walk) request.walk.emplace(request.target);
+  if (!unrouted.alternate.empty() && request.walk->go_to(unrouted.alternate)) {
+    request.target = unrouted.alternate;
+    return std::nullopt;
+  }
+  // Nobody is there whom it could be given back to: a queue keeps it as a dead letter, an exchange has no
+  // such place and has told its sender already that it was accepted.
+  if (unrouted.unroutable == rules::Unroutable::accept || request.from_exchange) return ForwardEnd{};
+  return ForwardEnd{
+      Error{Errc::not_found, fmt::format("no subscription of '{}' matches the message", request.target)}};
 }
 
 }  // namespace omnibus::store

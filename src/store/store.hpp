@@ -80,17 +80,27 @@ struct Progress {
   std::uint64_t bytes = 0;
 };
 
-// A message that its queue sends on [contract 9.7].
+// A message that its queue sends on [contract 9.7], or an exchange to its alternate [EX 2.4].
 struct ForwardRequest {
   PartitionId from = PartitionId::none;
   broker::SequenceNumber sequence = 0;  // at `from`; names the forward in forwarded()
   std::string target;
   Payload message;  // as it is stored
   broker::ForwardedFrom facts;
+  // Once an exchange did not match it: `target` is an alternate, and has to be an exchange.
+  std::optional<rules::AlternateWalk> walk{};
+  bool from_exchange = false;  // who sends it is an exchange that has promised it to somebody
 };
 // The command that takes it in at the target. Fails when the bytes are no message any more.
 [[nodiscard]] Result<broker::Enqueue> forward_command(const ForwardRequest& request, broker::RequestId answer,
                                                       Random& random);
+// What it means for a forward that the exchange at `target` does not match the message. Nothing: `target` is
+// now the next one to ask. Otherwise the forward has ended, with an error or, when nobody wants the message
+// and that is all right, without.
+struct ForwardEnd {
+  std::optional<Error> error{};
+};
+[[nodiscard]] std::optional<ForwardEnd> walk_on(ForwardRequest& request, const broker::Unrouted& unrouted);
 
 class StoreOwner {
  public:
@@ -108,7 +118,7 @@ class StoreOwner {
   virtual void on_deadline(Instant due) = 0;
   // The message is wanted at `target`. An id: that partition of this store takes it, in the same batch as its
   // removal here. Nothing: the owner takes the request (moves from it) and calls forwarded() later. An error:
-  // it is refused.
+  // it is refused. Asked again for the next target when an exchange of this store does not match it.
   [[nodiscard]] virtual Result<std::optional<PartitionId>> on_forward(ForwardRequest& request) = 0;
   // A partition is gone that nobody asked to delete: idle for too long, or its creation did not survive.
   virtual void on_partition_gone(PartitionId id, const std::string& name) = 0;

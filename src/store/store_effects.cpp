@@ -49,6 +49,7 @@ void Store::Parts::carry(Partition& partition, std::vector<broker::Effect>& list
       idle.push_back(partition.info.id);
     } else if (connection_of(effect) == 0 && !is_errand(effect)) {
       if (auto* refused = std::get_if<broker::Refused>(&effect)) own_refusal = std::move(refused->error);
+      if (auto* unrouted = std::get_if<broker::Unrouted>(&effect)) own_unrouted = std::move(*unrouted);
     } else {
       post(partition.info.id, std::move(effect));
     }
@@ -139,18 +140,31 @@ void Store::Parts::forward(Letter&& letter) {
   request.target = std::move(effect.target);
   request.message = std::move(letter.answer.message);
   request.facts = {effect.first_sequence, effect.hops, std::move(effect.changes)};
-  const broker::SequenceNumber sequence = request.sequence;
-  const auto refused = [&](Error error) { run(*source, broker::Forwarded{sequence, std::move(error)}); };
-  if (letter.unreadable) return refused({Errc::io, "the bytes of the message could not be read back"});
-  in_callback = true;
-  auto route = owner.on_forward(request);
-  in_callback = false;
-  if (!route) return refused(std::move(route.error()));
-  if (*route) forward_here(*source, request, **route);
+  if (source->topic) {
+    request.from_exchange = true;
+    request.walk.emplace(source->info.name, effect.steps);
+    if (!request.walk->go_to(request.target)) return end_forward(*source, request, ForwardEnd{});
+  }
+  if (letter.unreadable)
+    return end_forward(*source, request,
+                       {Error{Errc::io, "the bytes of the message could not be read back"}});
+  // An exchange of this store that does not match it names the next to ask; the walk ends this.
+  for (;;) {
+    in_callback = true;
+    auto route = owner.on_forward(request);
+    in_callback = false;
+    if (!route) return end_forward(*source, request, {std::move(route.error())});
+    if (!*route || !forward_here(*source, request, **route)) return;
+  }
 }
 
-// Enqueued there and removed here in one batch: a crash leaves the message in one place, never in both.
-void Store::Parts::forward_here(Partition& source, ForwardRequest& request, PartitionId to) {
+void Store::Parts::end_forward(Partition& source, const ForwardRequest& request, ForwardEnd end) {
+  run(source, broker::Forwarded{request.sequence, std::move(end.error)});
+}
+
+// Enqueued there and removed here in one batch: a crash leaves the message in one place, never in both. True:
+// the exchange did not match it, and `request` has another target.
+bool Store::Parts::forward_here(Partition& source, ForwardRequest& request, PartitionId to) {
   Partition* target = partitions.find(to);
   std::optional<Error> error;
   if (!target)
@@ -163,11 +177,21 @@ void Store::Parts::forward_here(Partition& source, ForwardRequest& request, Part
   joined_any = false;
   if (!error) {
     own_refusal.reset();
+    own_unrouted.reset();
     run(*target, *command);
     error = std::exchange(own_refusal, std::nullopt);
+    if (const auto unrouted = std::exchange(own_unrouted, std::nullopt)) {
+      auto end = walk_on(request, *unrouted);
+      if (!end) {
+        joining = false;
+        return true;
+      }
+      error = std::move(end->error);
+    }
   }
-  run(source, broker::Forwarded{request.sequence, std::move(error)});
+  end_forward(source, request, {std::move(error)});
   joining = false;
+  return false;
 }
 
 }  // namespace omnibus::store

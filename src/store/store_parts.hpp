@@ -57,7 +57,8 @@ struct Store::Parts final : journal::JournalOwner {
   // Forwards, due messages, idle partitions, damage: what effects ask of the store itself.
   void work_off();
   void forward(Letter&& letter);
-  void forward_here(Partition& source, ForwardRequest& request, PartitionId to);
+  [[nodiscard]] bool forward_here(Partition& source, ForwardRequest& request, PartitionId to);
+  void end_forward(Partition& source, const ForwardRequest& request, ForwardEnd end);
   void put_aside(Letter&& letter);
 
   // --- store_journal.cpp
@@ -172,6 +173,7 @@ struct Store::Parts final : journal::JournalOwner {
   std::deque<Letter> unreadable;
   std::vector<PartitionId> idle;
   std::optional<Error> own_refusal;  // of the store's own request
+  std::optional<broker::Unrouted> own_unrouted;
   bool working_off = false;
   bool in_callback = false;
 

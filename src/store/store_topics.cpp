@@ -95,7 +95,8 @@ std::optional<Error> Store::Parts::wrong_kind(const Partition& partition, const 
   const bool sends = std::holds_alternative<broker::Enqueue>(command) ||
                      std::holds_alternative<broker::EnqueueEach>(command) ||
                      std::holds_alternative<broker::Schedule>(command) ||
-                     std::holds_alternative<broker::CancelScheduled>(command);
+                     std::holds_alternative<broker::CancelScheduled>(command) ||
+                     std::holds_alternative<broker::Remember>(command);
   switch (partition.info.kind) {
     case PartitionKind::queue:
       break;
