@@ -69,7 +69,7 @@ EXCHANGES = [
     "exchange/direct", "exchange/topic", "exchange/fanout", "exchange/headers-all", "exchange/headers-any",
     "exchange/key-in-address", "exchange/exchanges-address", "exchange/annotations", "exchange/unroutable-accept",
     "exchange/unroutable-release", "exchange/prefetch", "exchange/queues-address", "exchange/dead-letter",
-    "topic/publish",
+    "exchange/alternate", "topic/publish",
 ]
 
 CLIENTS = {
@@ -124,6 +124,8 @@ CLIENTS = {
         "exchange/refusals", "exchange/delivery", "exchange/long-key", "exchange/batch", "exchange/bytes-preserved",
         "exchange/prefetch", "exchange/prefetch-size", "exchange/patterns", "exchange/header-types",
         "exchange/session", "exchange/forward", "exchange/sends", "exchange/schedule", "exchange/restart",
+        "exchange/alternate-batch", "exchange/alternate-by-itself", "exchange/alternate-duplicates",
+        "exchange/alternate-ends", "exchange/alternate-closed",
     ],
 }
 
@@ -221,7 +223,8 @@ def config_entities():
             if topics.is_topic(scenario):
                 entities["Topics"].append({"Name": name, **shape})
             elif topics.is_exchange(scenario):
-                entities["Exchanges"].append({"Name": name, **shape})
+                more, leads_on = topics.alternates_of(scenario, name)
+                entities["Exchanges"] += [{"Name": name, **shape, **leads_on}, *more]
             else:
                 entities["Queues"].append({"Name": name, "Properties": shape})
             if scenario in topics.SOURCES:

@@ -105,7 +105,7 @@ TOPICS = {
                                                                        "yes": True}))),
 }
 # A queue that forwards to the scenario's topic.
-SOURCES = ["topic/forward-from-queue", "topic/chain", "exchange/forward"]
+SOURCES = ["topic/forward-from-queue", "topic/chain", "exchange/forward", "exchange/alternate-by-itself"]
 
 # What a Topic exchange's pattern matches, and what not. (exchanges contract 2.4)
 PATTERNS = [
@@ -172,7 +172,39 @@ EXCHANGES = {
     "exchange/forward": exchange("Direct", bound("red", "red", Broker={"ForwardTo": "{to}"}), bound("blue", "blue")),
     "exchange/bytes-preserved": exchange("Fanout", bound("a", Broker={
         "DefaultMessageTimeToLive": "P10675199DT2H48M5.4775807S"})),
+    "exchange/alternate": exchange("Direct", bound("red", "red")),
+    "exchange/alternate-batch": exchange("Direct", bound("red", "red")),
+    "exchange/alternate-by-itself": exchange("Direct", bound("red", "red")),
+    "exchange/alternate-duplicates": exchange("Direct", bound("red", "red"), Broker={
+        "RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT1M"}),
+    "exchange/alternate-ends": exchange("Direct", bound("red", "red"), Unroutable="Release"),
+    "exchange/alternate-closed": exchange("Direct", bound("red", "red")),
 }
+# Further exchanges of a scenario: `x` has the alternate `x-1`, that one `x-2`, and so on. What the last one has, if
+# any, it says itself; "{first}" is the scenario's own.
+TWO_MORE = [exchange("Direct", bound("blue", "blue")),
+            exchange("Topic", bound("green", "green.#"), Unroutable="Release")]
+ALTERNATES = {
+    "exchange/alternate": TWO_MORE,
+    "exchange/alternate-batch": TWO_MORE,
+    "exchange/alternate-by-itself": TWO_MORE,
+    "exchange/alternate-duplicates": [exchange("Direct", bound("blue", "blue"))],
+    # The ninth is a step too far. It leads back to the first, where messages to it come to their end.
+    "exchange/alternate-ends": [
+        *(exchange("Direct", bound("s", f"step{n}"), Unroutable="Release" if n == 8 else "Accept") for n in range(1, 9)),
+        exchange("Direct", bound("s", "step9"), AlternateExchange="{first}")],
+    "exchange/alternate-closed": [exchange("Direct", bound("blue", "blue")),
+                                  exchange("Fanout", bound("all"), Status="SendDisabled")],
+}
+
+
+def alternates_of(scenario, name):
+    """The exchanges behind the scenario's own, and what that one has to say about them."""
+    more = ALTERNATES.get(scenario, [])
+    chain = [{"Name": f"{name}-{n}", **replaced(shape, "{first}", name)} for n, shape in enumerate(more, 1)]
+    for before, after in zip(chain, chain[1:]):
+        before["AlternateExchange"] = after["Name"]
+    return chain, {"AlternateExchange": chain[0]["Name"]} if chain else {}
 
 
 def shape(scenario):

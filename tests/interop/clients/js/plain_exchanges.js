@@ -103,6 +103,18 @@ module.exports = with_queues({
     same(outcomes, ['released', 'accepted', 'released'], 'outcomes');
     await holds(connection, below(name, 'red'), 'red');
   },
+  'exchange/alternate': async (connection, name) => {
+    const outcomes = [];
+    for (const key of ['blue', 'red', 'green.1', 'grey']) outcomes.push(...await send(connection, name, [keyed(key)]));
+    same(outcomes, ['accepted', 'accepted', 'accepted', 'released'], 'outcomes');
+    await accepted(connection, `${name}/green.2`, keyed('red', 'by address'));
+    await accepted(connection, `${name}-1`, keyed('green.3'));
+    await holds(connection, below(name, 'red'), 'red');
+    const [blue] = await holds(connection, below(`${name}-1`, 'blue'), 'blue');
+    same(routed_by(blue), [`${name}-1`, 'blue'], 'annotations');
+    const got = await holds(connection, below(`${name}-2`, 'green'), 'green.1', 'by address', 'green.3');
+    same(got.map(routed_by), [1, 2, 3].map((n) => [`${name}-2`, `green.${n}`]), 'annotations');
+  },
   'exchange/prefetch': async (connection, name) => {
     await put(connection, name, 'm0', 'm1', 'm2', 'm3', 'm4', 'm5');
     const first = await Inbox.open(connection, below(name, 'two'));

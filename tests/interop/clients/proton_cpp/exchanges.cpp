@@ -348,6 +348,22 @@ std::string unroutable_release(const Steps& s) {
   return "";
 }
 
+std::string alternate(const Steps& s) {
+  same(s.send(s.name, {keyed("blue"), keyed("red"), keyed("green.1"), keyed("grey")}),
+       {"accepted", "accepted", "accepted", "released"}, "outcomes");
+  proton::message by_address("by address");
+  by_address.subject("red");
+  s.accepted(s.name + "/green.2", {by_address});
+  s.accepted(s.name + "-1", {keyed("green.3")});
+  s.holds(s.below("red"), {"red"});
+  const auto blue = s.holds(s.name + "-1/Subscriptions/blue", {"blue"});
+  same(routed_by(blue[0]), {s.name + "-1", "blue"}, "annotations");
+  const auto got = s.holds(s.name + "-2/Subscriptions/green", {"green.1", "by address", "green.3"});
+  for (std::size_t n = 0; n < got.size(); ++n)
+    same(routed_by(got[n]), {s.name + "-2", "green." + std::to_string(n + 1)}, "annotations");
+  return "";
+}
+
 std::string prefetch(const Steps& s) {
   Messages messages;
   for (int n = 0; n < 7; ++n) messages.emplace_back("m" + std::to_string(n));
@@ -415,6 +431,7 @@ std::map<std::string, Scenario> exchange_scenarios(const Report& report) {
       {"exchange/annotations", annotations},
       {"exchange/unroutable-accept", unroutable_accept},
       {"exchange/unroutable-release", unroutable_release},
+      {"exchange/alternate", alternate},
       {"exchange/prefetch", prefetch},
       {"exchange/queues-address", queues_address},
       {"exchange/dead-letter", dead_letter},

@@ -160,6 +160,23 @@ def unroutable_release(connection, name):
     holds(connection, below(name, "red"), "red")
 
 
+@with_queue("exchange/alternate")
+def alternate(connection, name):
+    sender, outcomes = connection.create_sender(name), []
+    for key in ("blue", "red", "green.1", "grey"):
+        try:
+            outcomes.append(sender.send(keyed(key)).remote_state)
+        except SendException as e:
+            outcomes.append(e.state)
+    same(outcomes, [Delivery.ACCEPTED] * 3 + [Delivery.RELEASED], "outcomes")
+    accepted(connection, f"{name}/green.2", Message(body="by address", subject="red"))
+    accepted(connection, f"{name}-1", keyed("green.3"))
+    holds(connection, below(name, "red"), "red")
+    same(routed_by(holds(connection, below(f"{name}-1", "blue"), "blue")[0]), (f"{name}-1", "blue"), "annotations")
+    got = holds(connection, below(f"{name}-2", "green"), "green.1", "by address", "green.3")
+    same([routed_by(m) for m in got], [(f"{name}-2", f"green.{n}") for n in (1, 2, 3)], "annotations")
+
+
 @with_queue("exchange/prefetch")
 def prefetch(connection, name):
     put(connection, name, *(f"m{n}" for n in range(6)))

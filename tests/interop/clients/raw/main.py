@@ -7,7 +7,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "python"), str(HERE.parent.parent)]
 
 import report  # noqa: E402
-import exchange_links  # noqa: E402,F401  the modules register their scenarios
+import alternate_exchanges  # noqa: E402,F401  the modules register their scenarios
+import exchange_links  # noqa: E402,F401
 import faults  # noqa: E402,F401
 import handshake  # noqa: E402,F401
 import links  # noqa: E402,F401
