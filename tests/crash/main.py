@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 
-from . import damage, flows, ledger_test, load, topics
+from . import alternates, damage, flows, ledger_test, load, topics
 from .amqp import Connection, Lost, Refused
 from .broker import Broker, NotReady
 from .ledger import DUE_SECONDS, Ledger
@@ -47,7 +47,9 @@ class Run:
         self.random = random.Random(arguments.seed)
         self.ledger = Ledger()
         self.flows, self.topics = flows.Flows(self.ledger), topics.Topics(self.ledger)
+        self.alternates = alternates.Alternates(self.ledger)
         entities = topics.config(load.COMMON)
+        entities["Exchanges"] += alternates.config_exchanges(load.COMMON)
         entities["Queues"] += load.config_queues() + flows.config_queues(load.COMMON)
         self.broker = Broker(arguments.binary, folder, entities, settings={"Shards": flows.STORES})
 
@@ -78,7 +80,7 @@ class Run:
             await load.drain(connection, self.ledger)
             await load.look_at_sessions(connection, self.ledger)
             await load.drain(connection, self.ledger, flows.DRAINED)
-            await load.drain(connection, self.ledger, topics.PLACES)
+            await load.drain(connection, self.ledger, (*topics.PLACES, *alternates.PLACES))
             await self.topics.cancel_all(connection)
             await self.look(connection)
         finally:
@@ -105,7 +107,8 @@ class Run:
 
     async def look(self, connection):
         await flows.wait_until_empty(connection, self.ledger, (flows.NEAR[0], flows.FAR[0], *topics.SOURCES))
-        total = await load.look(connection, self.ledger, (*load.QUEUES, *flows.PLACES, *topics.PLACES))
+        places = (*load.QUEUES, *flows.PLACES, *topics.PLACES, *alternates.PLACES)
+        total = await load.look(connection, self.ledger, places)
         await self.topics.look_at_rules(connection)
         self.ledger.looked()
         self.topics.looked()
@@ -122,7 +125,8 @@ class Run:
         world = load.World(self.broker.port, self.ledger, random.Random(self.random.random()))
         if not killed:
             await load.fill_idle(world)
-        world.start(*load.everything(world), *self.flows.actors(world), *self.topics.actors(world))
+        world.start(*load.everything(world), *self.flows.actors(world), *self.topics.actors(world),
+                    *self.alternates.actors(world))
         await asyncio.sleep(self.random.random() * self.arguments.seconds_each)
         gone_by_itself = not self.broker.alive()
         self.broker.kill()
