@@ -70,6 +70,9 @@ struct AttachReceiver {
   SubQueue sub_queue = SubQueue::active;
   ReceiveMode mode = ReceiveMode::peek_lock;
   std::variant<std::monostate, NamedSession, NextSession> session{};
+  // A link that receives from several partitions gives each its credit only when there is something:
+  // MessagesAvailable tells, once after the attach and once after each drain.
+  bool notify = false;
 };
 // The link may get deliveries up to `delivery_limit` counted since it attached: flow.delivery-count plus
 // link-credit minus the initial delivery-count. Lowering takes effect for what is not delivered yet. With

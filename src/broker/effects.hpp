@@ -118,6 +118,10 @@ struct LinkDrained {
   ReceiverId receiver;
   std::uint64_t delivered = 0;
 };
+// For a receiver that asked to be told: there is something that it could get, and it has no credit.
+struct MessagesAvailable {
+  ReceiverId receiver;
+};
 // Detach the link with this error; the queue has forgotten it.
 struct DetachReceiver {
   ReceiverId receiver;
@@ -140,10 +144,10 @@ struct Distribute {
 // Nobody used the queue for as long as its settings allow: delete it. Repeated until that happens.
 struct DeleteIdle {};
 
-using Effect =
-    std::variant<Accepted, AcceptedEach, Done, Refused, Scheduled, LocksRenewed, Messages, SessionState,
-                 SessionList, Deleted, ReceiverAttached, SessionAccepted, ReceiverRefused, Deliver,
-                 LinkDrained, DetachReceiver, Forward, RuleList, Distribute, DeleteIdle, Unrouted>;
+using Effect = std::variant<Accepted, AcceptedEach, Done, Refused, Scheduled, LocksRenewed, Messages,
+                            SessionState, SessionList, Deleted, ReceiverAttached, SessionAccepted,
+                            ReceiverRefused, Deliver, LinkDrained, DetachReceiver, Forward, RuleList,
+                            Distribute, DeleteIdle, Unrouted, MessagesAvailable>;
 
 // Calls visit(request) for everyone whom the effect answers.
 template <class Visit>

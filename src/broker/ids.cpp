@@ -14,6 +14,13 @@ LockToken LockToken::make(Random& random) {
   return token;
 }
 
+LockToken LockToken::make(Random& random, std::uint16_t partition) {
+  LockToken token = make(random);
+  token.bytes[14] = static_cast<std::uint8_t>(partition >> 8);
+  token.bytes[15] = static_cast<std::uint8_t>(partition);
+  return token;
+}
+
 std::array<std::uint8_t, 16> LockToken::delivery_tag() const {
   auto tag = bytes;
   std::reverse(tag.begin(), tag.begin() + 4);

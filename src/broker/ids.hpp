@@ -20,12 +20,18 @@ struct Location {
   friend auto operator<=>(const Location&, const Location&) = default;
 };
 
-// The holder of a lock names it by this token: random, never used twice, in RFC 4122 order.
+// The holder of a lock names it by this token: random, never used twice, in RFC 4122 order. One of a
+// partitioned entity says in its last two bytes which partition gave it.
 struct LockToken {
   std::array<std::uint8_t, 16> bytes{};
   friend auto operator<=>(const LockToken&, const LockToken&) = default;
 
   [[nodiscard]] static LockToken make(Random& random);
+  [[nodiscard]] static LockToken make(Random& random, std::uint16_t partition);
+  // Good only for a token of a partitioned entity; of any other it is noise.
+  [[nodiscard]] std::uint16_t partition() const {
+    return static_cast<std::uint16_t>(bytes[14] << 8 | bytes[15]);
+  }
   [[nodiscard]] amqp::Uuid uuid() const { return {bytes}; }
   [[nodiscard]] static LockToken from(const amqp::Uuid& uuid) { return {uuid.bytes}; }
   // The delivery-tag form: the same token in the byte order of a .NET Guid [contract 4.1].
@@ -41,6 +47,14 @@ enum class RequestId : std::uint64_t { none = 0 };
 
 // Partition id in the upper 16 bits, counter from 1 in the lower 48 [contract 9.9].
 using SequenceNumber = std::int64_t;
+inline constexpr unsigned partition_shift = 48;
+[[nodiscard]] constexpr SequenceNumber sequence_base(std::uint16_t partition) {
+  return static_cast<SequenceNumber>(partition) << partition_shift;
+}
+// Negative numbers belong to no partition; they come out as large ones.
+[[nodiscard]] constexpr std::uint16_t partition_of(SequenceNumber sequence) {
+  return static_cast<std::uint16_t>(static_cast<std::uint64_t>(sequence) >> partition_shift);
+}
 
 enum class SubQueue : std::uint8_t { active, dead_letter, transfer_dead_letter };
 inline constexpr std::size_t sub_queue_count = 3;

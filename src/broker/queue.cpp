@@ -7,7 +7,7 @@ namespace omnibus::broker {
 
 Queue::Parts::Parts(QueueSettings with, Random& from, Instant created)
     : settings(std::move(with)), random(from), accessed(created) {
-  next_sequence = (static_cast<SequenceNumber>(settings.partition) << 48) + 1;
+  next_sequence = sequence_base(settings.partition) + 1;
 }
 
 Queue::Queue(QueueSettings settings, Random& random, Instant created)
@@ -51,7 +51,9 @@ QueueCounts Queue::counts() const {
 void Queue::Parts::run(const Command& command) {
   if (!failed) pass_time();
   std::visit([this](const auto& one) { on(one); }, command);
-  if (!failed) serve();
+  if (failed) return;
+  serve();
+  tell_waiting();
 }
 
 void Queue::Parts::refuse(RequestId request, Error error) {

@@ -69,7 +69,7 @@ void Queue::Parts::on(const ReceiveDeferred& command) {
     const Instant until = of_session ? sessions[session].locked_until : now + settings.lock_duration;
     LockedRecord record;
     for (const std::uint32_t slot : slots) {
-      const LockToken token = LockToken::make(random);
+      const LockToken token = new_token();
       lock(slot, token, until, ReceiverId::none, of_session);
       record.items.push_back({entries[slot].sequence, token, until});
       answer.messages.push_back({status_of(slot), token, until});
@@ -82,7 +82,7 @@ void Queue::Parts::on(const ReceiveDeferred& command) {
   std::vector<StoredMessage> dead;
   for (const std::uint32_t slot : slots) {
     record.sequences.push_back(entries[slot].sequence);
-    answer.messages.push_back({status_of(slot), LockToken::make(random), std::nullopt});
+    answer.messages.push_back({status_of(slot), new_token(), std::nullopt});
     dead.push_back(erase(slot));
   }
   if (!slots.empty()) append(record);

@@ -3,6 +3,7 @@
 //   queue_states.cpp      an entry changes its state; every index and count follows
 //   queue_enqueue.cpp     what comes in
 //   queue_serve.cpp       who gets the next message
+//   queue_notify.cpp      who is told that there is something to get
 //   queue_settle.cpp      how a lock ends
 //   queue_sessions.cpp    who holds a message session
 //   queue_look.cpp        peek, deferred messages, deleting
@@ -126,7 +127,16 @@ struct Queue::Parts {
   // False when the message turned out to be expired.
   bool deliver(Receiver& receiver, std::uint32_t slot);
   void flush_deliveries();
+  [[nodiscard]] LockToken new_token() {
+    return settings.is_partitioned ? LockToken::make(random, settings.partition) : LockToken::make(random);
+  }
   void drained(Receiver& receiver);
+
+  // --- queue_notify.cpp
+  // Tells who waits to hear that there is something.
+  void tell_waiting();
+  // It has no credit now: tells it at once, or when something comes.
+  void tell_or_arm(Receiver& receiver);
 
   // --- queue_settle.cpp
   // Into `found`, all or nothing.

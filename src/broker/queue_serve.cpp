@@ -72,7 +72,7 @@ bool Queue::Parts::deliver(Receiver& receiver, std::uint32_t slot) {
   // As it is stored: header and annotations of the sender included, so a link never holds more than its
   // limit in bytes of bare messages.
   const std::uint32_t bytes = entry.size;
-  const LockToken token = LockToken::make(random);
+  const LockToken token = new_token();
   if (receiver.mode == ReceiveMode::peek_lock) {
     const bool of_session = receiver.state == Receiver::State::holds_session;
     const Instant until = of_session ? sessions[receiver.session].locked_until : now + settings.lock_duration;
@@ -132,8 +132,9 @@ void Queue::Parts::on(const AttachReceiver& command) {
                                              settings.forward_dead_letters_to));
   active_now();
   if (!wants_session) {
-    receivers.add(command);
+    Receiver& receiver = receivers.add(command);
     emit(ReceiverAttached{command.receiver});
+    if (receiver.notify) receivers.arm(receiver);
     return;
   }
   if (const auto* named = std::get_if<AttachReceiver::NamedSession>(&command.session)) {
@@ -169,6 +170,7 @@ void Queue::Parts::drained(Receiver& receiver) {
   // The limit is a serial number that must never go back: a drain with credit 0 leaves it where it is.
   receiver.delivered = std::max(receiver.delivered, receiver.delivery_limit);
   receivers.set_limit(receiver, receiver.delivered);
+  if (receiver.notify) tell_or_arm(receiver);
   LinkDrained effect{receiver.id, receiver.delivered};
   if (receiver.on_the_way == 0)
     emit(effect);

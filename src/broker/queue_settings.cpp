@@ -23,6 +23,8 @@ std::optional<Error> check_settings(const QueueSettings& s) {
   if (s.auto_delete_on_idle < 5min || s.auto_delete_on_idle > unlimited)
     return outside(s.name, "AutoDeleteOnIdle", "at least 5 min");
   if (s.size_bytes_max == 0) return outside(s.name, "MaxSizeInMegabytes", "above 0");
+  if (!is_a_partition(s.is_partitioned, s.partition, s.partition_count))
+    return outside(s.name, "PartitionCount", "2 to 32");
   if (s.requires_session && !s.forward_to.empty())
     return Error{Errc::not_allowed, fmt::format("'{}' has sessions and cannot forward", s.name)};
   return std::nullopt;
@@ -31,7 +33,8 @@ std::optional<Error> check_settings(const QueueSettings& s) {
 std::optional<Error> check_update(const QueueSettings& present, const QueueSettings& wanted) {
   if (present.requires_session != wanted.requires_session ||
       present.requires_duplicate_detection != wanted.requires_duplicate_detection ||
-      present.is_partitioned != wanted.is_partitioned || present.partition != wanted.partition)
+      present.is_partitioned != wanted.is_partitioned || present.partition != wanted.partition ||
+      present.partition_count != wanted.partition_count)
     return Error{Errc::not_allowed,
                  fmt::format("sessions, duplicate detection and partitions of '{}' are fixed at its creation",
                              present.name)};

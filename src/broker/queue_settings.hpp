@@ -18,6 +18,10 @@ enum class EntityStatus : std::uint8_t { active, disabled, send_disabled, receiv
 // Unlimited durations are this; it is far below overflow when added to a wall clock.
 inline constexpr std::chrono::milliseconds unlimited{std::chrono::hours{24} * 365 * 10000};
 
+// How many partitions a partitioned entity can have.
+inline constexpr std::uint16_t partitions_min = 2;
+inline constexpr std::uint16_t partitions_max = 32;
+
 struct QueueSettings {
   std::string name = "queue";  // as it appears in error texts and x-opt-deadletter-source
   std::chrono::milliseconds lock_duration = std::chrono::minutes{1};
@@ -37,11 +41,20 @@ struct QueueSettings {
   // What one consumer may hold at once, unsettled; 0: no limit. One message always passes [EX 2.5].
   std::uint32_t prefetch_count = 0;
   std::uint32_t prefetch_bytes = 0;
+  // Of a partitioned entity, which is so many queues of one name [contract 9.10]. Fixed at creation.
   std::uint16_t partition = 0;  // upper 16 bits of every sequence number
   bool is_partitioned = false;  // x-opt-partition-id is shown
+  std::uint16_t partition_count = 1;
 
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
 };
+
+// Whether three numbers make one partition of an entity, or the whole of a plain one.
+[[nodiscard]] constexpr bool is_a_partition(bool is_partitioned, std::uint16_t partition,
+                                            std::uint16_t count) {
+  if (!is_partitioned) return partition == 0 && count == 1;
+  return count >= partitions_min && count <= partitions_max && partition < count;
+}
 
 // The ranges of the admin contract: `argument_out_of_range` names the value and its range.
 [[nodiscard]] std::optional<Error> check_settings(const QueueSettings& settings);

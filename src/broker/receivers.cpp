@@ -19,11 +19,13 @@ Receiver& Receivers::add(const AttachReceiver& attach) {
   receiver.connection = attach.connection;
   receiver.sub_queue = attach.sub_queue;
   receiver.mode = attach.mode;
+  receiver.notify = attach.notify;
   return receiver;
 }
 
 void Receivers::remove(Receiver& receiver) {
   leave(receiver);
+  disarm(receiver);
   if (receiver.state == Receiver::State::waiting_for_session) stop_waiting(receiver);
   all_.erase(receiver.id);
 }

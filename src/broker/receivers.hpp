@@ -36,6 +36,7 @@ struct Receiver {
   State state = State::plain;
   Stands stands = Stands::nowhere;
   bool drain = false;               // asked while waiting for a session
+  bool notify = false;              // wants to hear of what there is
   std::uint32_t session = no_slot;  // when it holds one
   std::uint32_t on_the_way = 0;     // deliveries that wait for their removal to be durable
   std::uint64_t delivery_limit = 0;
@@ -78,6 +79,15 @@ class Receivers {
   void hold(ReceiverId id, std::uint32_t bytes);
   Receiver* let_go(ReceiverId id, std::uint32_t bytes);
 
+  // Who is told when there is something to get, once; then it arms again.
+  void arm(Receiver& receiver) { armed_[static_cast<std::size_t>(receiver.sub_queue)].insert(receiver.id); }
+  [[nodiscard]] const std::set<ReceiverId>& armed(SubQueue sub_queue) const {
+    return armed_[static_cast<std::size_t>(sub_queue)];
+  }
+  void disarm(const Receiver& receiver) {
+    armed_[static_cast<std::size_t>(receiver.sub_queue)].erase(receiver.id);
+  }
+
   void wait_for_session(Receiver& receiver, Instant until);
   void stop_waiting(Receiver& receiver);
   [[nodiscard]] Receiver* first_waiting() { return waiting_.empty() ? nullptr : waiting_.front(); }
@@ -100,6 +110,7 @@ class Receivers {
   std::list<Receiver*> lines_[sub_queue_count];
   // Who lacked room for a message, by the room it has.
   std::set<std::pair<std::uint64_t, ReceiverId>> aside_[sub_queue_count];
+  std::set<ReceiverId> armed_[sub_queue_count];
   std::list<Receiver*> waiting_;
   std::set<std::pair<Instant, ReceiverId>> wait_ends_;
 };

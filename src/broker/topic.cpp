@@ -22,7 +22,7 @@ Topic::Parts::Parts(TopicSettings with, Random& from, Instant created, rules::Ru
     exchange.emplace(*settings.exchange);
     exchange_name = std::make_shared<const std::string>(settings.name);
   }
-  next_sequence = (static_cast<SequenceNumber>(settings.partition) << 48) + 1;
+  next_sequence = sequence_base(settings.partition) + 1;
 }
 
 Topic::Topic(TopicSettings settings, Random& random, Instant created, rules::RuleLimits limits)

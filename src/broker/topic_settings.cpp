@@ -19,13 +19,15 @@ std::optional<Error> check_topic_settings(const TopicSettings& s) {
   if (s.auto_delete_on_idle < 5min || s.auto_delete_on_idle > unlimited)
     return outside(s.name, "AutoDeleteOnIdle", "at least 5 min");
   if (s.size_bytes_max == 0) return outside(s.name, "MaxSizeInMegabytes", "above 0");
+  if (!is_a_partition(s.is_partitioned, s.partition, s.partition_count))
+    return outside(s.name, "PartitionCount", "2 to 32");
   return std::nullopt;
 }
 
 std::optional<Error> check_topic_update(const TopicSettings& present, const TopicSettings& wanted) {
   if (present.requires_duplicate_detection != wanted.requires_duplicate_detection ||
       present.is_partitioned != wanted.is_partitioned || present.partition != wanted.partition ||
-      present.exchange != wanted.exchange)
+      present.partition_count != wanted.partition_count || present.exchange != wanted.exchange)
     return Error{Errc::not_allowed,
                  fmt::format("duplicate detection, partitions and type of '{}' are fixed at its creation",
                              present.name)};

@@ -28,6 +28,7 @@ struct TopicSettings {
   std::string alternate_exchange{};  // empty: none
   std::uint16_t partition = 0;
   bool is_partitioned = false;
+  std::uint16_t partition_count = 1;
 
   friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
 };

@@ -1,0 +1,140 @@
+// Receivers that are told when there is something to get: what links to partitioned entities live on.
+#include <gtest/gtest.h>
+
+#include "broker/queue_rig.hpp"
+
+namespace omnibus::broker {
+namespace {
+
+constexpr ReceiverId one{11};
+constexpr ReceiverId other{12};
+
+class NotifyRig : public QueueRig {
+ public:
+  using QueueRig::QueueRig;
+  void attach_to_hear(ReceiverId id, ReceiveMode mode = ReceiveMode::peek_lock,
+                      SubQueue sub_queue = SubQueue::active) {
+    AttachReceiver command{id, ConnectionId{1}, sub_queue, mode, {}};
+    command.notify = true;
+    apply(command);
+  }
+  // How often this receiver was told so far.
+  int told(ReceiverId id) {
+    int count = 0;
+    for (const auto& effect : answers)
+      if (const auto* said = std::get_if<MessagesAvailable>(&effect); said && said->receiver == id) ++count;
+    return count;
+  }
+};
+
+TEST(QueueNotify, ToldOnceWhenAMessageIsThere) {
+  NotifyRig rig;
+  rig.attach_to_hear(one);
+  EXPECT_EQ(rig.told(one), 0);
+  rig.auto_sync = false;
+  rig.send("a");
+  EXPECT_EQ(rig.told(one), 0) << "it is not durable";
+  rig.sync();
+  EXPECT_EQ(rig.told(one), 1);
+  rig.auto_sync = true;
+  rig.send("b");
+  EXPECT_EQ(rig.told(one), 1) << "it knows";
+}
+
+TEST(QueueNotify, ToldAtTheAttachOfWhatIsThereAlready) {
+  NotifyRig rig;
+  rig.send("a");
+  rig.attach_to_hear(one);
+  EXPECT_EQ(rig.told(one), 1);
+  rig.attach(other);
+  EXPECT_EQ(rig.told(other), 0) << "who did not ask is not told";
+}
+
+TEST(QueueNotify, ADrainThatLeavesSomethingSaysSoAndOneThatDoesNotArms) {
+  NotifyRig rig;
+  rig.send("a");
+  rig.send("b");
+  rig.attach_to_hear(one);
+  rig.credit(one, 1, true);
+  EXPECT_EQ(rig.next(one)->body, "a");
+  EXPECT_EQ(rig.told(one), 2) << "b is there";
+  rig.credit(one, 5, true);
+  EXPECT_EQ(rig.next(one)->body, "b");
+  EXPECT_FALSE(rig.next(one));
+  EXPECT_EQ(rig.told(one), 2);
+  rig.send("c");
+  EXPECT_EQ(rig.told(one), 3);
+}
+
+TEST(QueueNotify, AnEmptyDrainIsAQuestionThatCostsNothing) {
+  NotifyRig rig;
+  rig.attach_to_hear(one);
+  rig.credit(one, 0, true);
+  EXPECT_EQ(rig.told(one), 0);
+  rig.send("a");
+  EXPECT_EQ(rig.told(one), 1);
+  rig.credit(one, 0, true);
+  EXPECT_EQ(rig.told(one), 2) << "asked again, told again";
+  EXPECT_FALSE(rig.next(one));
+}
+
+TEST(QueueNotify, EverybodyHearsOfIt) {
+  NotifyRig rig;
+  rig.attach_to_hear(one);
+  rig.attach_to_hear(other);
+  rig.send("a");
+  EXPECT_EQ(rig.told(one), 1);
+  EXPECT_EQ(rig.told(other), 1);
+  rig.credit(one, 1, true);
+  rig.credit(other, 1, true);
+  const auto got = rig.next(one);
+  ASSERT_TRUE(got);
+  EXPECT_FALSE(rig.next(other)) << "another was faster";
+  EXPECT_EQ(rig.abandon(got->lock), std::nullopt);
+  EXPECT_EQ(rig.told(one), 2) << "it came back";
+  EXPECT_EQ(rig.told(other), 2);
+}
+
+TEST(QueueNotify, ReceiveAndDeleteIsToldBeforeItsDrainIsAnswered) {
+  NotifyRig rig;
+  rig.send("a");
+  rig.send("b");
+  rig.attach_to_hear(one, ReceiveMode::receive_and_delete);
+  rig.auto_sync = false;
+  rig.credit(one, 1, true);
+  EXPECT_EQ(rig.told(one), 2);
+  EXPECT_FALSE(rig.next(one)) << "the removal is not durable";
+  rig.sync();
+  EXPECT_EQ(rig.next(one)->body, "a");
+}
+
+TEST(QueueNotify, OfItsOwnSubQueueOnly) {
+  NotifyRig rig;
+  rig.attach_to_hear(one, ReceiveMode::peek_lock, SubQueue::dead_letter);
+  rig.send("a");
+  EXPECT_EQ(rig.told(one), 0);
+  const auto got = rig.receive();
+  EXPECT_EQ(rig.settle(got.lock, DeadLetter{}), std::nullopt);
+  EXPECT_EQ(rig.told(one), 1);
+}
+
+TEST(QueueNotify, WhoLeftIsNotTold) {
+  NotifyRig rig;
+  rig.attach_to_hear(one);
+  rig.apply(CloseReceiver{one});
+  rig.send("a");
+  EXPECT_EQ(rig.told(one), 0);
+}
+
+TEST(QueueNotify, TokensOfAPartitionSayWhoseTheyAre) {
+  NotifyRig rig{{.partition = 258, .is_partitioned = true}};
+  rig.send("a");
+  const auto got = rig.receive();
+  EXPECT_EQ(got.lock.partition(), 258);
+  EXPECT_EQ(LockToken::from_delivery_tag(got.lock.delivery_tag()).partition(), 258);
+  EXPECT_EQ(got.sequence, sequence_base(258) + 1);
+  EXPECT_EQ(partition_of(got.sequence), 258);
+}
+
+}  // namespace
+}  // namespace omnibus::broker
