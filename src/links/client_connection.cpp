@@ -10,6 +10,7 @@
 #include "links/conditions.hpp"
 #include "links/management.hpp"
 #include "links/management_body.hpp"
+#include "links/partitioned_receiver.hpp"
 #include "links/receiver_end.hpp"
 #include "links/sender_end.hpp"
 
@@ -58,6 +59,15 @@ Result<std::string> node_address(const amqp::Attach& attach) {
   if (!source) return fail(Errc::invalid_field, "{}", source.error().detail);
   if (source->dynamic.value_or(false)) return fail(Errc::not_implemented, "dynamic nodes are not available");
   return text(source->address);
+}
+
+// A message session is in one partition; everything else is in all of them.
+std::unique_ptr<ReceiverLink> make_receiver(LinkEnd::Claim claim, LinkContext& context,
+                                            const Address& address) {
+  const bool has_sessions = address.facts->requires_session && address.sub_queue == broker::SubQueue::active;
+  if (address.facts->is_partitioned() && !has_sessions)
+    return std::make_unique<PartitionedReceiver>(std::move(claim), context, address.facts, address.sub_queue);
+  return std::make_unique<ReceiverEnd>(std::move(claim), context, address.facts, address.sub_queue);
 }
 
 LinkEnd* end_of(amqp::Link& link) { return static_cast<LinkEnd*>(link.attachment.get()); }
@@ -209,8 +219,8 @@ Result<void> ClientConnection::attach_to_entity(amqp::Link& link, const amqp::At
   }
   if (entity.kind == EntityKind::topic)
     return fail(Errc::not_allowed, "'{}' cannot be received from, only its subscriptions can", address.path);
-  auto end = std::make_unique<ReceiverEnd>(std::move(claim), context_, address.facts, address.sub_queue);
-  ReceiverEnd& receiver = *end;
+  auto end = make_receiver(std::move(claim), context_, address);
+  ReceiverLink& receiver = *end;
   link.attachment = std::move(end);
   return receiver.start(link, attach, now_);
 }

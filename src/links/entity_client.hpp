@@ -45,6 +45,7 @@ class EntityClient {
   EntityClient& operator=(const EntityClient&) = delete;
 
   [[nodiscard]] std::shared_ptr<const EntityFacts> find(std::string_view name) { return port_.find(name); }
+  [[nodiscard]] bool available(const Route& route) const { return port_.available(route); }
   [[nodiscard]] broker::ConnectionId connection() const {
     return static_cast<broker::ConnectionId>(connection_);
   }

@@ -11,22 +11,31 @@ class FuzzRig : public LinksRig {
  public:
   // Links to one of the entities, by number.
   explicit FuzzRig(std::size_t which = 0) : LinksRig(options()) {
-    static constexpr std::string_view nodes[] = {"orders", "news/Subscriptions/all", "news",
+    static constexpr std::string_view nodes[] = {"orders",
+                                                 "news/Subscriptions/all",
+                                                 "news",
                                                  "rates/Subscriptions/all",
-                                                 "news/Subscriptions/all/$DeadLetterQueue"};
-    static constexpr std::string_view targets[] = {"orders", "news", "rates/eu.paid", "rates"};
+                                                 "news/Subscriptions/all/$DeadLetterQueue",
+                                                 "many",
+                                                 "wide/Subscriptions/all"};
+    static constexpr std::string_view targets[] = {"orders", "news", "rates/eu.paid",
+                                                   "rates",  "many", "wide"};
     heard.accepts_all = false;
     queues.add({.name = "orders"}, wall());
     queues.add_topic({.name = "news"}, wall());
     queues.subscribe("news", "all", wall());
     queues.add_topic({.name = "rates", .exchange = rules::ExchangeType::topic}, wall());
     queues.subscribe("rates", "all", wall(), rules::Binding{.routing_key = "#"});
+    queues.add_partitioned({.name = "many"}, 4, wall());
+    queues.add_partitioned_topic({.name = "wide"}, 4, wall());
+    queues.subscribe_partitioned("wide", "all", wall());
     const std::string node = std::string(nodes[which % std::size(nodes)]) + "/$management";
     sender = &attach("sender", amqp::Role::sender, targets[which % std::size(targets)]);
     request = &attach("request", amqp::Role::sender, node);
     response = &attach("response", amqp::Role::receiver, node, "reply");
     response->grant(100);
-    for (const std::string_view source : {"orders", "news/Subscriptions/all", "rates/Subscriptions/all"}) {
+    for (const std::string_view source :
+         {"orders", "news/Subscriptions/all", "rates/Subscriptions/all", "many", "wide/Subscriptions/all"}) {
       auto& receiver =
           attach(std::string(source), amqp::Role::receiver, source, {.snd = amqp::SenderSettle::unsettled});
       receiver.grant(100);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "broker/answer.hpp"
 #include "broker/commands.hpp"
@@ -28,12 +29,17 @@ struct Route {
 enum class EntityKind : std::uint8_t { queue, topic, subscription };
 struct EntityFacts {
   std::string name;  // as it was created; of a subscription: orders/Subscriptions/audit
-  Route route;
+  Route route;       // of a plain entity
+  // Of a partitioned entity, by index [contract 9.10]; empty for a plain one.
+  std::vector<Route> partitions{};
   EntityKind kind = EntityKind::queue;
   std::optional<rules::ExchangeType> exchange{};  // of a topic that is an exchange
   std::uint64_t message_bytes_max = 1024 * 1024;
   bool requires_session = false;
+  bool requires_duplicate_detection = false;
   broker::EntityStatus status = broker::EntityStatus::active;
+
+  [[nodiscard]] bool is_partitioned() const { return !partitions.empty(); }
 };
 
 class EntityPort {
@@ -41,6 +47,9 @@ class EntityPort {
   virtual ~EntityPort() = default;
   // ASCII case is ignored. Null: there is no such entity.
   [[nodiscard]] virtual std::shared_ptr<const EntityFacts> find(std::string_view name) = 0;
+  // Whether the store of a route serves now. A guess that may be old by a moment: a store that is down
+  // refuses what reaches it all the same.
+  [[nodiscard]] virtual bool available(const Route& /*route*/) const { return true; }
   // Hands a command over. False: the road is full, the command is untouched, and
   // ClientConnection::on_room() is called once there is room again.
   [[nodiscard]] virtual bool send(const Route& route, broker::Command& command) = 0;

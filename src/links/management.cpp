@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "broker/delivered_message.hpp"
 #include "links/management_body.hpp"
+#include "links/partitioned_management.hpp"
 #include "rules/rule_forms.hpp"
 
 namespace omnibus::links {
@@ -417,6 +418,8 @@ void serve_management(const Request& request, Responder responder, const Managed
     // Clients know a missing entity by the text alone.
     answer(failed(refused->error.code == Errc::not_found ? entity_not_found(missing) : refused->error));
   };
+  if (entity.facts->is_partitioned())
+    return ask_partitions(std::move(asked->command), entity.facts, context, std::move(on_answer));
   set_request(asked->command, context.entities.expect(std::move(on_answer)));
   context.entities.send(entity.facts->route, std::move(asked->command));
 }

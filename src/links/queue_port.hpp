@@ -28,6 +28,59 @@ class QueuePort final : public EntityPort {
     facts.status = settings.status;
     add(std::move(facts), {.queue = std::make_unique<broker::Queue>(std::move(settings), random_, now)});
   }
+  // As the node makes it: one queue per partition under one name.
+  void add_partitioned(broker::QueueSettings settings, std::uint16_t count, Instant now) {
+    EntityFacts facts;
+    facts.name = settings.name;
+    facts.requires_session = settings.requires_session;
+    facts.requires_duplicate_detection = settings.requires_duplicate_detection;
+    std::vector<Partition> parts;
+    for (std::uint16_t i = 0; i < count; ++i)
+      parts.push_back(
+          {.queue = std::make_unique<broker::Queue>(in_partition(settings, i, count), random_, now)});
+    add(std::move(facts), std::move(parts));
+  }
+  void add_partitioned_topic(broker::TopicSettings settings, std::uint16_t count, Instant now) {
+    EntityFacts facts;
+    facts.name = settings.name;
+    facts.kind = EntityKind::topic;
+    std::vector<Partition> parts;
+    for (std::uint16_t i = 0; i < count; ++i)
+      parts.push_back(
+          {.topic = std::make_unique<broker::Topic>(in_partition(settings, i, count), random_, now)});
+    add(std::move(facts), std::move(parts));
+  }
+  void subscribe_partitioned(std::string_view topic, std::string_view name, Instant now) {
+    const EntityFacts& of = *entities_.at(ascii_lower(topic));
+    const auto count = static_cast<std::uint16_t>(of.partitions.size());
+    broker::QueueSettings settings;
+    settings.name = fmt::format("{}/Subscriptions/{}", of.name, name);
+    EntityFacts facts;
+    facts.name = settings.name;
+    facts.kind = EntityKind::subscription;
+    std::vector<Partition> parts;
+    for (std::uint16_t i = 0; i < count; ++i)
+      parts.push_back(
+          {.queue = std::make_unique<broker::Queue>(in_partition(settings, i, count), random_, now),
+           .parent = of.partitions[i].partition});
+    const std::uint32_t first = add(std::move(facts), std::move(parts));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto id = static_cast<broker::SubscriptionId>(first + i);
+      broker::Topic& machine = *partitions_.at(*partitions_[first + i].parent).topic;
+      check(machine.prepare(now, id, {}, std::nullopt).has_value(), "a subscription of a test is good");
+      broker::Effects effects{sink_};
+      machine.start(now, id, *partitions_[first + i].queue, effects);
+    }
+  }
+  broker::Queue& partition(std::string_view name, std::uint16_t index) {
+    return *partitions_.at(entities_.at(ascii_lower(name))->partitions.at(index).partition).queue;
+  }
+  // The store of a partition takes no requests, and everybody knows unless `quietly`.
+  void set_down(std::string_view name, std::uint16_t index, bool quietly = false) {
+    const std::uint32_t place = entities_.at(ascii_lower(name))->partitions.at(index).partition;
+    down_[place] = quietly;
+  }
+  void set_up() { down_.clear(); }
   void add_topic(broker::TopicSettings settings, Instant now) {
     EntityFacts facts;
     facts.name = settings.name;
@@ -64,6 +117,10 @@ class QueuePort final : public EntityPort {
   std::shared_ptr<const EntityFacts> find(std::string_view name) override {
     const auto found = entities_.find(ascii_lower(name));
     return found == entities_.end() ? nullptr : found->second;
+  }
+  bool available(const Route& route) const override {
+    const auto found = down_.find(route.partition);
+    return found == down_.end() || found->second;
   }
   bool send(const Route& route, broker::Command& command) override {
     if (commands_.size() >= capacity) return false;
@@ -124,6 +181,38 @@ class QueuePort final : public EntityPort {
       return topic ? topic->next_deadline() : queue->next_deadline();
     }
   };
+  template <class Settings>
+  static Settings in_partition(Settings settings, std::uint16_t index, std::uint16_t count) {
+    settings.partition = index;
+    settings.is_partitioned = true;
+    settings.partition_count = count;
+    return settings;
+  }
+  std::uint32_t add(EntityFacts facts, std::vector<Partition> parts) {
+    const auto first = static_cast<std::uint32_t>(partitions_.size());
+    for (Partition& part : parts) {
+      facts.partitions.push_back({0, static_cast<std::uint32_t>(partitions_.size())});
+      partitions_.push_back(std::move(part));
+    }
+    std::string key = ascii_lower(facts.name);
+    entities_[std::move(key)] = std::make_shared<EntityFacts>(std::move(facts));
+    return first;
+  }
+  // What a store says to a request while it is down. Receivers are the store's to keep: not here.
+  template <class Deliver>
+  bool refuse(const broker::Command& command, const Deliver& deliver) {
+    return std::visit(
+        [&](const auto& one) {
+          if constexpr (requires { one.request; }) {
+            if (one.request == broker::RequestId::none) return true;
+            broker::Answer answer{broker::Refused{one.request, {Errc::server_busy, "the store is down"}}};
+            deliver(answer);
+            return true;
+          }
+          return false;
+        },
+        command);
+  }
   void add(EntityFacts facts, Partition partition) {
     facts.route = {0, static_cast<std::uint32_t>(partitions_.size())};
     partitions_.push_back(std::move(partition));
@@ -140,6 +229,7 @@ class QueuePort final : public EntityPort {
   }
   template <class Deliver>
   bool apply(std::uint32_t partition, Instant now, const broker::Command& command, const Deliver& deliver) {
+    if (down_.contains(partition) && refuse(command, deliver)) return true;
     broker::Effects effects{sink_};
     Partition& whose = partitions_.at(partition);
     const bool about_rules = std::holds_alternative<broker::AddRule>(command) ||
@@ -184,6 +274,7 @@ class QueuePort final : public EntityPort {
   std::size_t synced_ = 0;
   std::vector<Partition> partitions_;
   std::map<std::string, std::shared_ptr<const EntityFacts>> entities_;
+  std::map<std::uint32_t, bool> down_;  // places in partitions_; true: nobody knows
   std::deque<std::pair<std::uint32_t, broker::Command>> commands_;
 };
 

@@ -1,145 +1,95 @@
 #include "links/receiver_end.hpp"
 
-#include "amqp/codec/value.hpp"
-#include "base/check.hpp"
-#include "broker/delivered_message.hpp"
-#include "links/outcome.hpp"
-#include "links/session_filter.hpp"
+#include <algorithm>
+
+#include "broker/partition_key.hpp"
 
 namespace omnibus::links {
-namespace {
-
-// .NET ticks: 100 ns since the year 1.
-std::int64_t ticks(Instant at) { return 621'355'968'000'000'000 + at.time_since_epoch().count() * 10'000; }
-
-// `com.microsoft:timeout`, any integer, in milliseconds.
-std::chrono::milliseconds session_wait_of(const amqp::Attach& attach) {
-  const auto properties = amqp::decode_value(attach.properties);
-  if (!properties) return ReceiverEnd::session_wait;
-  const amqp::Value* wait = properties->find("com.microsoft:timeout");
-  const auto ms = wait ? wait->as_unsigned() : std::nullopt;
-  if (!ms) return ReceiverEnd::session_wait;
-  return std::chrono::milliseconds{std::min<std::uint64_t>(*ms, 24 * 3600 * 1000)};
-}
-
-}  // namespace
-
-ReceiverEnd::ReceiverEnd(Claim claim, LinkContext& context, std::shared_ptr<const EntityFacts> entity,
-                         broker::SubQueue sub_queue)
-    : LinkEnd(std::move(claim)), context_(context), entity_(std::move(entity)), sub_queue_(sub_queue) {}
 
 Result<void> ReceiverEnd::start(amqp::Link& link, const amqp::Attach& attach, Now now) {
-  link_ = &link;
-  const auto source = amqp::decode_composite<amqp::Source>(attach.source);
-  if (!source) return fail(Errc::invalid_field, "{}", source.error().detail);
-  const auto filter = read_session_filter(*source);
-  if (!filter) return fail(filter.error());
-  // Only a sender that settles at once takes messages away unseen; mixed and absent are peek-lock.
-  if (link.snd_settle_mode() == amqp::SenderSettle::settled) mode_ = broker::ReceiveMode::receive_and_delete;
-
-  broker::AttachReceiver command;
-  command.connection = context_.entities.connection();
-  command.sub_queue = sub_queue_;
-  command.mode = mode_;
-  if (*filter) {
-    if (sub_queue_ != broker::SubQueue::active)
-      return fail(Errc::not_allowed, "a dead-letter queue has no sessions");
-    if ((*filter)->id)
-      command.session = broker::AttachReceiver::NamedSession{*(*filter)->id};
-    else
-      command.session = broker::AttachReceiver::NextSession{now.wall + session_wait_of(attach)};
+  auto command = read_attach(link, attach, now);
+  if (!command) return fail(command.error());
+  route_ = entity_->route;
+  if (entity_->is_partitioned()) {
+    const auto* named = std::get_if<broker::AttachReceiver::NamedSession>(&command->session);
+    if (!named) {
+      ask_for_session(*command);
+      return {};
+    }
+    route_ = entity_->partitions.at(
+        broker::partition_of_key(named->id, static_cast<std::uint16_t>(entity_->partitions.size())));
   }
-  receiver_ = context_.entities.open(*this, entity_->route);
+  receiver_ = context_.entities.open(*this, route_);
   known_to_entity_ = true;
-  command.receiver = receiver_;
-  context_.entities.send(entity_->route, std::move(command));
+  command->receiver = receiver_;
+  context_.entities.send(route_, *std::move(command));
   return {};
 }
 
-void ReceiverEnd::accept(const broker::SessionAccepted* session) {
-  amqp::AttachReply reply;
-  const amqp::Attach& asked = link_->remote_attach();
-  const bool settles = mode_ == broker::ReceiveMode::receive_and_delete;
-  if (!asked.snd_settle_mode)
-    reply.snd_settle_mode = settles ? amqp::SenderSettle::settled : amqp::SenderSettle::unsettled;
-  if (!asked.rcv_settle_mode)
-    reply.rcv_settle_mode = settles ? amqp::ReceiverSettle::first : amqp::ReceiverSettle::second;
-  reply.max_message_size = entity_->message_bytes_max;
-  amqp::Map properties;
-  std::vector<std::uint8_t> source;
-  if (session) {
-    properties.set(amqp::Value::symbol("com.microsoft:locked-until-utc"), ticks(session->locked_until));
-    // start() has read this source; an empty one would tell the client that it was refused.
-    auto named = with_session(asked.source, session->session_id);
-    check(named.has_value(), "a filter that was read can be written");
-    source = *std::move(named);
-    reply.source = amqp::RawValue{source};
+// A partition that is down refuses at once and is out of the search.
+void ReceiverEnd::ask_for_session(const broker::AttachReceiver& command) {
+  for (const Route& route : entity_->partitions)
+    candidates_.push_back({context_.entities.open(*this, route), route});
+  for (const Candidate& one : candidates_) {
+    broker::AttachReceiver asked = command;
+    asked.receiver = one.receiver;
+    context_.entities.send(one.route, std::move(asked));
   }
-  const auto encoded = amqp::encode(amqp::Value{std::move(properties)});
-  reply.properties = {encoded};
-  link_->accept(reply);
+}
+
+void ReceiverEnd::accepted(const broker::SessionAccepted& session) {
+  if (!candidates_.empty()) {
+    // The first one is it. Another partition may have given a session too by now: closing gives it back.
+    for (const Candidate& one : std::exchange(candidates_, {})) {
+      if (one.receiver != session.receiver) {
+        context_.entities.close(one.receiver);
+        continue;
+      }
+      route_ = one.route;
+      receiver_ = one.receiver;
+      known_to_entity_ = true;
+    }
+  }
+  accept(&session);
   tell_credit();
+}
+
+void ReceiverEnd::refused(const broker::ReceiverRefused& refused, Now now) {
+  known_to_entity_ = false;
+  if (candidates_.empty()) return refuse(refused.error, now);
+  std::erase_if(candidates_, [&](const Candidate& one) { return one.receiver == refused.receiver; });
+  context_.entities.close(refused.receiver);
+  // That there was none in time says more than that a store is down.
+  if (!search_error_ || search_error_->code == Errc::server_busy || refused.error.code == Errc::timeout)
+    search_error_ = refused.error;
+  if (candidates_.empty()) refuse(*search_error_, now);
 }
 
 void ReceiverEnd::on_delivery(broker::Answer& answer, Now now) {
   if (auto* delivery = std::get_if<broker::Deliver>(&answer.effect)) {
-    deliver(*delivery, std::move(answer.message));
+    if (deliver(*delivery, answer.message)) return;
+    // It was one of the link's deliveries at the entity: the client's credit is there for the next one.
+    ++ahead_;
+    tell_credit();
   } else if (std::holds_alternative<broker::ReceiverAttached>(answer.effect)) {
     accept(nullptr);
+    tell_credit();
   } else if (const auto* session = std::get_if<broker::SessionAccepted>(&answer.effect)) {
-    accept(session);
-  } else if (const auto* refused = std::get_if<broker::ReceiverRefused>(&answer.effect)) {
-    known_to_entity_ = false;
-    const amqp::Condition condition = context_.tracked(refused->error, now);
-    context_.observer.link_refused(entity_->name, condition.name, condition.description);
-    link_->refuse(condition);
+    accepted(*session);
+  } else if (const auto* no = std::get_if<broker::ReceiverRefused>(&answer.effect)) {
+    refused(*no, now);
   } else if (const auto* drained = std::get_if<broker::LinkDrained>(&answer.effect)) {
     drained_at_ = drained->delivered;
     flush();
-  } else if (const auto* detach = std::get_if<broker::DetachReceiver>(&answer.effect)) {
+  } else if (const auto* gone = std::get_if<broker::DetachReceiver>(&answer.effect)) {
     known_to_entity_ = false;
-    const amqp::Condition condition = context_.tracked(detach->error, now);
-    context_.observer.link_detached(link_->name(), condition.name, condition.description);
-    link_->detach(condition);
+    detach(gone->error, now);
   }
-}
-
-void ReceiverEnd::deliver(broker::Deliver& delivery, Payload stored) {
-  broker::DeliveryForm form;
-  form.locked_until = delivery.locked_until;
-  if (mode_ == broker::ReceiveMode::peek_lock) form.lock = delivery.lock;
-  // Of bytes that could not be read back the store has told already.
-  auto message =
-      stored.empty() ? Result<Payload>{Payload{}} : broker::delivered_message(stored, delivery.status, form);
-  if (!message)
-    context_.observer.message_unreadable(entity_->name, delivery.status.sequence, message.error());
-  if (!message || message->empty()) {
-    // It was one of the link's deliveries at the entity: the client's credit is there for the next one. The
-    // lock stays, so that the message is tried again when it ends and at last becomes a dead letter.
-    ++ahead_;
-    return tell_credit();
-  }
-  if (waiting_.empty() && link_->sendable()) return send(delivery, *std::move(message));
-  waiting_.push_back({std::move(delivery), *std::move(message)});
-}
-
-void ReceiverEnd::send(const broker::Deliver& delivery, Payload message) {
-  const auto tag = delivery.lock.delivery_tag();
-  amqp::Outgoing outgoing;
-  outgoing.tag = tag;
-  outgoing.settled = mode_ == broker::ReceiveMode::receive_and_delete;
-  if (!outgoing.settled) outgoing.context = unsettled_.add({delivery.lock}) + 1;
-  ++sent_;
-  link_->send(outgoing, std::move(message));
 }
 
 void ReceiverEnd::flush() {
-  while (!waiting_.empty() && link_->sendable()) {
-    Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
-    send(next.delivery, std::move(next.message));
-  }
-  if (!drained_at_ || !waiting_.empty() || link_->state() != amqp::Link::State::attached) return;
+  send_waiting();
+  if (!drained_at_ || waiting() != 0 || !is_attached()) return;
   const std::uint64_t counted = *drained_at_;
   drained_at_.reset();
   told_drain_ = false;
@@ -154,14 +104,14 @@ void ReceiverEnd::flush() {
 }
 
 void ReceiverEnd::tell_credit() {
-  if (!known_to_entity_ || link_->state() != amqp::Link::State::attached) return;
+  if (!known_to_entity_ || !is_attached()) return;
   const std::uint64_t limit =
       static_cast<std::uint64_t>(static_cast<std::int64_t>(sent_ + link_->credit()) + ahead_);
   const bool drain = link_->drain_requested();
   if (limit == told_limit_ && (!drain || told_drain_)) return;
   told_limit_ = limit;
   told_drain_ = drain;
-  context_.entities.send(entity_->route, broker::SetCredit{receiver_, limit, drain});
+  context_.entities.send(route_, broker::SetCredit{receiver_, limit, drain});
 }
 
 void ReceiverEnd::on_credit(amqp::Link&, Now) {
@@ -169,57 +119,8 @@ void ReceiverEnd::on_credit(amqp::Link&, Now) {
   flush();
 }
 
-void ReceiverEnd::settle(const broker::LockToken& lock, broker::Outcome outcome, broker::RequestId request) {
-  if (request == broker::RequestId::none && std::holds_alternative<broker::Complete>(outcome))
-    return context_.entities.complete(entity_->route, receiver_, lock);
-  context_.entities.send(entity_->route,
-                         broker::Settle{request, {lock}, std::move(outcome), std::nullopt, receiver_});
-}
-
-void ReceiverEnd::on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition, Now now) {
-  if (disposition.context == 0 || !unsettled_.knows(disposition.context - 1)) return;
-  if (disposition.state.descriptor == 0 && !disposition.settled) return;
-  auto asked = read_outcome(disposition.state);
-  const auto place = static_cast<std::uint32_t>(disposition.context - 1);
-  if (!asked) {
-    // The lock stays: the client may settle again, unless it said that it will not, or let it run out.
-    if (disposition.settled)
-      (void)unsettled_.take(place);
-    else
-      link.disposition(disposition.id, amqp::State::rejected(context_.tracked(asked.error(), now)), false);
-    return;
-  }
-  if (!*asked && !disposition.settled) return;
-  const broker::LockToken lock = unsettled_[place].lock;
-  // Said twice before it was answered: the one answer there can be is that to the first.
-  if (unsettled_[place].settling && !disposition.settled) return;
-  broker::Outcome outcome = *asked ? std::move((*asked)->outcome) : broker::Outcome{broker::Release{}};
-  if (disposition.settled) {
-    (void)unsettled_.take(place);
-    settle(lock, std::move(outcome), broker::RequestId::none);
-    return flush();
-  }
-  const std::uint32_t tag = settling_.add({disposition.id, std::move((*asked)->echo)});
-  unsettled_[place].settling = true;
-  settle(lock, std::move(outcome), context_.entities.expect(*this, std::uint64_t{place} << 32 | tag));
-}
-
-void ReceiverEnd::on_answer(std::uint64_t tag, broker::Answer& answer, Now now) {
-  const Settling done = settling_.take(static_cast<std::uint32_t>(tag));
-  const auto* refused = std::get_if<broker::Refused>(&answer.effect);
-  // Unknown here means that the client has settled it meanwhile, which gave the place of its lock free.
-  if (link_->disposition(done.delivery_id,
-                         refused ? amqp::State::rejected(context_.tracked(refused->error, now)) : done.echo))
-    (void)unsettled_.take(static_cast<std::uint32_t>(tag >> 32));
-  flush();
-}
-
-void ReceiverEnd::on_gone(amqp::Link&) {
-  context_.entities.forget(*this);
-  for (const Waiting& one : waiting_)
-    if (mode_ == broker::ReceiveMode::peek_lock)
-      settle(one.delivery.lock, broker::Release{}, broker::RequestId::none);
-  waiting_.clear();
+void ReceiverEnd::close() {
+  for (const Candidate& one : std::exchange(candidates_, {})) context_.entities.close(one.receiver);
   if (receiver_ != broker::ReceiverId::none) context_.entities.close(receiver_);
   receiver_ = broker::ReceiverId::none;
 }

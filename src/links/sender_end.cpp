@@ -18,7 +18,8 @@ SenderEnd::SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const En
     : LinkEnd(std::move(claim)),
       context_(context),
       entity_(std::move(entity)),
-      routing_key_(std::move(routing_key)) {}
+      routing_key_(std::move(routing_key)),
+      partitions_(entity_->is_partitioned() ? new PartitionedSends(context, entity_, *this) : nullptr) {}
 
 void SenderEnd::accept(amqp::Link& link) {
   link_ = &link;
@@ -43,7 +44,7 @@ void SenderEnd::on_transfer(amqp::Link&, amqp::Delivery& delivery, Now now) {
     return refuse(delivery.id, delivery.settled, {Errc::not_implemented, "transactions are not available"},
                   now);
   const std::uint64_t tag = delivery.id | (delivery.settled ? settled_bit : 0);
-  if (delivery.message_format == 0) {
+  if (delivery.message_format == 0 && !partitions_) {
     auto message = broker::read_message(delivery.payload, context_.random);
     if (!message) return refuse(delivery.id, delivery.settled, message.error(), now);
     message->facts.routing_key = routing_key_;
@@ -54,6 +55,12 @@ void SenderEnd::on_transfer(amqp::Link&, amqp::Delivery& delivery, Now now) {
   if (!messages) return refuse(delivery.id, delivery.settled, messages.error(), now);
   if (routing_key_)
     for (auto& message : *messages) message.facts.routing_key = routing_key_;
+  if (partitions_) {
+    const auto sent = partitions_->send(*std::move(messages), tag, delivery.payload.size());
+    if (!sent) return refuse(delivery.id, delivery.settled, sent.error(), now);
+    ++unanswered_;
+    return;
+  }
   ++unanswered_;
   broker::Enqueue enqueue;
   enqueue.request = context_.entities.expect(*this, tag, delivery.payload.size());
@@ -86,7 +93,9 @@ Result<bool> SenderEnd::go_on(std::uint64_t tag, broker::Unrouted& unrouted) {
   auto found = walks_.find(tag);
   if (found == walks_.end()) {
     if (unrouted.alternate.empty()) return false;
-    found = walks_.emplace(tag, Walk{rules::AlternateWalk{entity_->name}, entity_}).first;
+    const auto route = route_to(*entity_, unrouted.messages);
+    if (!route) return fail(route.error());
+    found = walks_.emplace(tag, Walk{rules::AlternateWalk{entity_->name}, entity_, *route}).first;
   }
   Walk& way = found->second;
   broker::Remember ids;
@@ -95,7 +104,7 @@ Result<bool> SenderEnd::go_on(std::uint64_t tag, broker::Unrouted& unrouted) {
     bytes += message.bytes.size();
     if (unrouted.remembers && message.facts.message_id) ids.ids.push_back(*message.facts.message_id);
   }
-  if (!ids.ids.empty()) way.remember.emplace_back(way.at->route, std::move(ids));
+  if (!ids.ids.empty()) way.remember.emplace_back(way.route, std::move(ids));
   if (unrouted.alternate.empty() || !way.walk.go_to(unrouted.alternate)) return false;
   // A message that would be dropped because its second way is closed is refused: its sender can do something.
   auto next = context_.entities.find(unrouted.alternate);
@@ -105,13 +114,27 @@ Result<bool> SenderEnd::go_on(std::uint64_t tag, broker::Unrouted& unrouted) {
   if (!next->exchange)
     return fail(Errc::not_allowed, "'{}', the alternate exchange of '{}', is no exchange.",
                 unrouted.alternate, way.at->name);
+  const auto route = route_to(*next, unrouted.messages);
+  if (!route) return fail(route.error());
   way.at = std::move(next);
+  way.route = *route;
   broker::Enqueue enqueue;
   enqueue.request = context_.entities.expect(*this, tag, bytes);
   enqueue.messages = std::move(unrouted.messages);
   enqueue.steps = way.walk.steps();
-  context_.entities.send(way.at->route, std::move(enqueue));
+  context_.entities.send(way.route, std::move(enqueue));
   return true;
+}
+
+Result<Route> SenderEnd::route_to(const EntityFacts& entity,
+                                  std::span<broker::IncomingMessage> messages) const {
+  if (!entity.is_partitioned()) return entity.route;
+  const auto keyed = keyed_partition(entity, messages);
+  if (!keyed) return fail(keyed.error());
+  if (*keyed) return entity.partitions[**keyed];
+  const auto any = PartitionChoice{context_.random}.next(
+      entity, [&](std::uint16_t index) { return context_.entities.available(entity.partitions[index]); });
+  return entity.partitions[any.value_or(0)];
 }
 
 // A sender that does not wait for outcomes can only be told by the end of its link [contract 4.2].
@@ -133,6 +156,9 @@ void SenderEnd::refill() {
   if (link_->credit() <= window / 2 && window - used >= window / 4) link_->grant(window - used);
 }
 
-void SenderEnd::on_gone(amqp::Link&) { context_.entities.forget(*this); }
+void SenderEnd::on_gone(amqp::Link&) {
+  context_.entities.forget(*this);
+  if (partitions_) partitions_->forget();
+}
 
 }  // namespace omnibus::links

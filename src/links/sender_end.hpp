@@ -1,9 +1,10 @@
 // Our end of a link on which a client sends to an entity [service-bus contract 3.3, 4.2, 4.3].
 //
-// Every transfer becomes one Enqueue; its outcome leaves when the entity has answered, which for a success
-// means that the message is durable. Credit is a window over what is not answered yet, so a slow disk
-// slows senders down and nothing piles up. What an exchange matches nothing of is sent on from here, from
-// alternate exchange to alternate exchange, and its outcome is what the last of them says [EX 2.4].
+// Every transfer becomes an Enqueue or one of an EnqueueEach; its outcome leaves when the entity has
+// answered, which for a success means that the message is durable. Credit is a window over what is not
+// answered yet, so a slow disk slows senders down and nothing piles up. Which partition takes it is
+// PartitionedSends' to know. What an exchange matches nothing of is sent on from here, from alternate
+// exchange to alternate exchange, and its outcome is what the last of them says [EX 2.4].
 #pragma once
 
 #include <unordered_map>
@@ -11,6 +12,7 @@
 
 #include "links/link_context.hpp"
 #include "links/link_end.hpp"
+#include "links/partitioned_sends.hpp"
 
 namespace omnibus::links {
 
@@ -36,17 +38,22 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
   struct Walk {
     rules::AlternateWalk walk;
     std::shared_ptr<const EntityFacts> at;  // who is asked now
+    Route route;                            // and which partition of it
     // Those behind it that detect duplicates, and what they have to know once somebody took the messages.
     std::vector<std::pair<Route, broker::Remember>> remember{};
   };
   // Sends what an exchange handed back to its alternate. False: it says itself what becomes of the transfer.
   [[nodiscard]] Result<bool> go_on(std::uint64_t tag, broker::Unrouted& unrouted);
+  // By the messages' key; without one, a partition that serves.
+  [[nodiscard]] Result<Route> route_to(const EntityFacts& entity,
+                                       std::span<broker::IncomingMessage> messages) const;
   void refuse(std::uint32_t delivery_id, bool settled, const Error& error, Now now);
   void refill();
 
   LinkContext& context_;
   const std::shared_ptr<const EntityFacts> entity_;
   const std::optional<std::string> routing_key_;
+  const std::unique_ptr<PartitionedSends> partitions_;  // null for a plain entity
   amqp::Link* link_ = nullptr;
   std::uint32_t unanswered_ = 0;
   std::unordered_map<std::uint64_t, Walk> walks_;  // by tag

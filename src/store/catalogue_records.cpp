@@ -107,6 +107,7 @@ void put_queue(Writer& out, const broker::QueueSettings& s) {
   out.put("message-bytes-max", Value{s.message_bytes_max});
   out.put("partition", Value{s.partition});
   out.put("is-partitioned", Value{s.is_partitioned});
+  out.put("partition-count", Value{s.partition_count});
   out.put("dead-letter-on-filter-error", Value{s.dead_letter_on_filter_error});
   out.put("prefetch-count", Value{s.prefetch_count});
   out.put("prefetch-bytes", Value{s.prefetch_bytes});
@@ -116,6 +117,15 @@ void get_status(Reader& in, broker::EntityStatus& into) {
   auto status = static_cast<std::uint8_t>(into);
   in.get("status", status, static_cast<std::uint64_t>(broker::EntityStatus::receive_disabled));
   into = static_cast<broker::EntityStatus>(status);
+}
+
+// Which partition of how many.
+template <class Settings>
+void get_place(Reader& in, Settings& s) {
+  in.get("partition", s.partition);
+  in.get("is-partitioned", s.is_partitioned);
+  in.get("partition-count", s.partition_count);
+  if (!broker::is_a_partition(s.is_partitioned, s.partition, s.partition_count)) in.refuse("partition");
 }
 
 void get_queue(Reader& in, broker::QueueSettings& s) {
@@ -133,8 +143,7 @@ void get_queue(Reader& in, broker::QueueSettings& s) {
   in.get("forward-dead-letters-to", s.forward_dead_letters_to);
   in.get("auto-delete-on-idle", s.auto_delete_on_idle);
   in.get("message-bytes-max", s.message_bytes_max);
-  in.get("partition", s.partition, 0x7fff);
-  in.get("is-partitioned", s.is_partitioned);
+  get_place(in, s);
   in.get("dead-letter-on-filter-error", s.dead_letter_on_filter_error);
   in.get("prefetch-count", s.prefetch_count);
   in.get("prefetch-bytes", s.prefetch_bytes);
@@ -154,6 +163,7 @@ void put_topic(Writer& out, const broker::TopicSettings& s) {
   out.put("alternate-exchange", s.alternate_exchange);
   out.put("partition", Value{s.partition});
   out.put("is-partitioned", Value{s.is_partitioned});
+  out.put("partition-count", Value{s.partition_count});
 }
 
 void get_topic(Reader& in, broker::TopicSettings& s) {
@@ -175,8 +185,7 @@ void get_topic(Reader& in, broker::TopicSettings& s) {
   in.get("unroutable", unroutable, static_cast<std::uint64_t>(rules::Unroutable::release));
   s.unroutable = static_cast<rules::Unroutable>(unroutable);
   in.get("alternate-exchange", s.alternate_exchange);
-  in.get("partition", s.partition, 0x7fff);
-  in.get("is-partitioned", s.is_partitioned);
+  get_place(in, s);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "base/check.hpp"
+#include "broker/partition_key.hpp"
 #include "store/store_parts.hpp"
 
 namespace omnibus::store {
@@ -11,6 +12,11 @@ constexpr broker::RequestId own_request{1};
 bool is_errand(const broker::Effect& effect) {
   return std::holds_alternative<broker::Forward>(effect) ||
          std::holds_alternative<broker::Distribute>(effect);
+}
+
+bool is_partitioned(const PartitionInfo& info) {
+  return info.kind == PartitionKind::topic ? info.topic_settings.is_partitioned
+                                           : info.settings.is_partitioned;
 }
 
 }  // namespace
@@ -173,6 +179,9 @@ bool Store::Parts::forward_here(Partition& source, ForwardRequest& request, Part
     error = takes_no_messages(*target);
   auto command = forward_command(request, own_request, random);
   if (!command) error = std::move(command.error());
+  if (!error && is_partitioned(target->info))
+    if (auto read = broker::compare_ids_within_keys(command->messages); !read)
+      error = std::move(read.error());
   joining = true;
   joined_any = false;
   if (!error) {

@@ -31,6 +31,7 @@ PartitionInfo example() {
   info.settings.message_bytes_max = 100u << 20;
   info.settings.partition = 15;
   info.settings.is_partitioned = true;
+  info.settings.partition_count = 16;
   info.settings.dead_letter_on_filter_error = false;
   info.settings.prefetch_count = 65535;
   info.settings.prefetch_bytes = 2'147'483'647;
@@ -56,6 +57,7 @@ PartitionInfo example_topic() {
   info.topic_settings.alternate_exchange = "rest";
   info.topic_settings.partition = 15;
   info.topic_settings.is_partitioned = true;
+  info.topic_settings.partition_count = 16;
   info.document = "{}";
   return info;
 }
@@ -124,7 +126,11 @@ TEST(CatalogueRecords, WhatIsNotUnderstoodIsRefused) {
   EXPECT_FALSE(with("lock-duration", amqp::Value{std::int64_t{-1}}));
   EXPECT_FALSE(with("default-time-to-live", amqp::Value{std::int64_t{1} << 60}));
   EXPECT_FALSE(with("delivery-count-max", amqp::Value{std::uint64_t{1} << 40}));
-  EXPECT_FALSE(with("partition", amqp::Value{std::uint32_t{0x8000}}));
+  EXPECT_FALSE(with("partition", amqp::Value{std::uint32_t{16}})) << "of sixteen";
+  EXPECT_FALSE(with("partition-count", amqp::Value{std::uint32_t{33}}));
+  EXPECT_FALSE(with("partition-count", amqp::Value{std::uint32_t{1}}));
+  EXPECT_FALSE(with("is-partitioned", amqp::Value{false})) << "then there is one";
+  EXPECT_FALSE(topic_with("partition", amqp::Value{std::uint32_t{16}}));
   amqp::Map nameless = fields(example());
   std::erase_if(nameless.entries, [](const auto& one) { return one.first == amqp::Value::symbol("name"); });
   EXPECT_FALSE(read(nameless));

@@ -1,0 +1,317 @@
+// Sending to and receiving from partitioned entities [contract 9.10]. Where a test shows one of the
+// statements P1 to P56 of the contracts' list, it says which.
+#include <gmock/gmock.h>
+
+#include "links/partitioned_rig.hpp"
+
+namespace omnibus::links {
+namespace {
+
+using amqp::SenderSettle;
+using amqp::Value;
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+namespace descriptor = amqp::descriptor;
+
+// ---- sending ----
+
+// P9, P34
+TEST(PartitionedLinks, WithoutAKeyMessagesGoRound) {
+  PartitionedRig rig;
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(rig.is_accepted(rig.send(fmt::format("{}", i))));
+  for (std::uint16_t i = 0; i < rig.count; ++i) EXPECT_EQ(rig.held(i), 2u) << i;
+}
+
+// P23, P24, P26, P28, P41
+TEST(PartitionedLinks, TheSameKeyIsAlwaysTheSamePartition) {
+  PartitionedRig rig;
+  for (int i = 0; i < 5; ++i) {
+    rig.send(fmt::format("k{}", i), {.key = "device-0001"});      // partition 2 of 4
+    rig.send(fmt::format("s{}", i), {.session = "device-0002"});  // partition 3 of 4
+  }
+  EXPECT_EQ(rig.held(2), 5u);
+  EXPECT_EQ(rig.held(3), 5u);
+}
+
+// P31, P32, P33
+TEST(PartitionedLinks, AnIdIsTheKeyWhereDuplicatesAreLookedFor) {
+  PartitionedRig rig{{.requires_duplicate_detection = true}};
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(rig.is_accepted(rig.send("x", {.id = "abc"})));  // partition 1
+  EXPECT_EQ(rig.held(1), 1u) << "all repeats met the same partition";
+  PartitionedRig other;
+  for (int i = 0; i < 8; ++i) other.send("x", {.id = "abc"});
+  EXPECT_EQ(other.held(1), 2u) << "no key without duplicate detection";
+}
+
+// contract 9.10, duplicate detection: within the key
+TEST(PartitionedLinks, EqualIdsUnderDifferentKeysAreNoDuplicates) {
+  PartitionedRig rig{{.requires_duplicate_detection = true}};
+  const std::string first = rig.key_for(1);
+  std::string second;
+  for (int i = 0; second.empty(); ++i)
+    if (std::string key = fmt::format("other {}", i); broker::partition_of_key(key, rig.count) == 1)
+      second = key;
+  rig.send("x", {.key = first, .id = "1"});
+  rig.send("x", {.key = second, .id = "1"});
+  rig.send("x", {.key = second, .id = "1"});
+  EXPECT_EQ(rig.held(1), 2u);
+}
+
+// P29
+TEST(PartitionedLinks, SessionAndKeyThatDifferAreRefused) {
+  PartitionedRig rig;
+  EXPECT_EQ(rig.send("x", {.session = "a", .key = "b"}).condition, "amqp:not-allowed");
+}
+
+TEST(PartitionedLinks, ABatchIsInOnePartition) {
+  PartitionedRig rig;
+  const auto format = amqp::batch_message_format;
+  EXPECT_TRUE(
+      rig.is_accepted(rig.send(rig.batch({rig.encoded("a"), rig.encoded("b"), rig.encoded("c")}), format)));
+  std::vector<std::uint64_t> held;
+  for (std::uint16_t i = 0; i < rig.count; ++i) held.push_back(rig.held(i));
+  EXPECT_THAT(held, UnorderedElementsAre(3, 0, 0, 0));
+  EXPECT_EQ(
+      rig.send(rig.batch({rig.encoded("a", {.key = "a"}), rig.encoded("b", {.key = "b"})}), format).condition,
+      "amqp:not-allowed");
+}
+
+// P3, P35
+TEST(PartitionedLinks, APartitionThatIsDownIsPassedOver) {
+  PartitionedRig rig;
+  rig.queues.set_down("orders", 1);
+  for (int i = 0; i < 9; ++i) EXPECT_TRUE(rig.is_accepted(rig.send(fmt::format("{}", i)))) << i;
+  EXPECT_EQ(rig.held(1), 0u);
+  EXPECT_EQ(rig.held(0) + rig.held(2) + rig.held(3), 9u);
+}
+
+TEST(PartitionedLinks, WhatReachesOneThatWentDownJustNowGoesToAnother) {
+  PartitionedRig rig;
+  rig.queues.set_down("orders", 1, true);
+  rig.queues.set_down("orders", 2, true);
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(rig.is_accepted(rig.send(fmt::format("{}", i)))) << i;
+  EXPECT_EQ(rig.held(0) + rig.held(3), 8u);
+}
+
+// P25, P47
+TEST(PartitionedLinks, WithAKeyThereIsNoOtherPartition) {
+  PartitionedRig rig;
+  for (const bool quietly : {false, true}) {
+    rig.queues.set_down("orders", 1, quietly);
+    const auto refused = rig.send("x", {.key = rig.key_for(1)});
+    EXPECT_EQ(refused.state, descriptor::rejected);
+    EXPECT_EQ(refused.condition, "com.microsoft:server-busy");
+    EXPECT_TRUE(rig.is_accepted(rig.send("x", {.key = rig.key_for(2)})))
+        << "only that part of the traffic fails";
+  }
+}
+
+TEST(PartitionedLinks, WhenAllAreDownASendSaysSo) {
+  PartitionedRig rig;
+  for (std::uint16_t i = 0; i < rig.count; ++i) rig.queues.set_down("orders", i);
+  EXPECT_EQ(rig.send("x").condition, "com.microsoft:server-busy");
+}
+
+// ---- receiving ----
+
+// P10, P12
+TEST(PartitionedLinks, AReceiverGetsTheMessagesOfAllPartitions) {
+  PartitionedRig rig;
+  for (int i = 0; i < 8; ++i) rig.send(fmt::format("{}", i));
+  auto& link = rig.receiver(8);
+  EXPECT_THAT(rig.bodies(link), UnorderedElementsAre("0", "1", "2", "3", "4", "5", "6", "7"));
+  std::set<std::int64_t> partitions;
+  for (std::size_t i = 0; i < 8; ++i) {
+    partitions.insert(rig.sequence(link, i) >> 48);
+    EXPECT_TRUE(rig.is_accepted(rig.settle(link, i, amqp::State::accepted()))) << i;
+  }
+  EXPECT_EQ(partitions.size(), rig.count) << "numbers name their partition";
+  for (std::uint16_t i = 0; i < rig.count; ++i) EXPECT_EQ(rig.held(i), 0u);
+}
+
+TEST(PartitionedLinks, CreditIsNeverGivenTwice) {
+  PartitionedRig rig;
+  for (int i = 0; i < 20; ++i) rig.send(fmt::format("{}", i));
+  auto& link = rig.receiver(3);
+  EXPECT_EQ(rig.bodies(link).size(), 3u);
+  EXPECT_EQ(rig.locked(), 3u) << "nothing is locked that nobody asked for";
+  link.grant(4);
+  rig.pump();
+  EXPECT_EQ(rig.bodies(link).size(), 7u);
+  EXPECT_EQ(rig.locked(), 7u);
+}
+
+TEST(PartitionedLinks, WhatComesLaterIsDeliveredAtOnce) {
+  PartitionedRig rig;
+  auto& link = rig.receiver(5);
+  for (std::uint16_t i = 0; i < rig.count; ++i) {
+    rig.send(fmt::format("{}", i), {.key = rig.key_for(i)});
+    EXPECT_EQ(rig.bodies(link).size(), i + 1u);
+  }
+}
+
+// No partition starves: with one credit at a time, each has its turn.
+TEST(PartitionedLinks, PartitionsTakeTurns) {
+  PartitionedRig rig;
+  for (std::uint16_t i = 0; i < rig.count; ++i)
+    for (int n = 0; n < 5; ++n) rig.send("x", {.key = rig.key_for(i), .id = fmt::format("{} {}", i, n)});
+  auto& link = rig.receiver(1);
+  std::set<std::int64_t> partitions;
+  for (std::size_t i = 0; i < rig.count; ++i) {
+    partitions.insert(rig.sequence(link, i) >> 48);
+    link.grant(1);
+    rig.pump();
+  }
+  EXPECT_EQ(partitions.size(), rig.count);
+}
+
+TEST(PartitionedLinks, WithinAPartitionOrderIsKept) {
+  PartitionedRig rig;
+  for (int n = 0; n < 10; ++n) rig.send(fmt::format("{}", n), {.key = "k"});
+  auto& link = rig.receiver(10);
+  EXPECT_THAT(rig.bodies(link), ElementsAre("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"));
+}
+
+TEST(PartitionedLinks, ReceiveAndDeleteTakesFromAll) {
+  PartitionedRig rig;
+  for (int i = 0; i < 8; ++i) rig.send(fmt::format("{}", i));
+  auto& link = rig.receiver(6, "orders", SenderSettle::settled);
+  EXPECT_EQ(rig.bodies(link).size(), 6u);
+  EXPECT_EQ(rig.held(0) + rig.held(1) + rig.held(2) + rig.held(3), 2u);
+  link.grant(6);
+  rig.pump();
+  EXPECT_EQ(rig.bodies(link).size(), 8u);
+  rig.send("more");
+  EXPECT_EQ(rig.bodies(link).size(), 9u);
+}
+
+TEST(PartitionedLinks, ADrainIsAnsweredWhenNoPartitionHasAnything) {
+  PartitionedRig rig;
+  for (int i = 0; i < 5; ++i) rig.send(fmt::format("{}", i));
+  auto& link = rig.receiver(0);
+  link.grant(10);
+  link.drain();
+  rig.pump();
+  EXPECT_EQ(rig.bodies(link).size(), 5u);
+  EXPECT_EQ(link.credit(), 0u) << "the rest is used up";
+  rig.send("later");
+  EXPECT_EQ(rig.bodies(link).size(), 5u) << "credit that is gone brings nothing";
+  link.grant(1);
+  rig.pump();
+  EXPECT_EQ(rig.bodies(link).size(), 6u);
+}
+
+TEST(PartitionedLinks, ADrainOfNothingIsAnsweredToo) {
+  PartitionedRig rig;
+  auto& link = rig.receiver(3);
+  link.drain();
+  rig.pump();
+  EXPECT_EQ(link.credit(), 0u);
+  EXPECT_TRUE(rig.bodies(link).empty());
+}
+
+TEST(PartitionedLinks, ALinkThatGoesGivesItsReceiversBack) {
+  PartitionedRig rig;
+  auto& link = rig.receiver(5);
+  EXPECT_EQ(rig.queues.partition("orders", 0).counts().receivers, 1u);
+  link.detach();
+  rig.pump();
+  for (std::uint16_t i = 0; i < rig.count; ++i)
+    EXPECT_EQ(rig.queues.partition("orders", i).counts().receivers, 0u);
+  rig.send("x");
+  EXPECT_EQ(rig.locked(), 0u);
+}
+
+TEST(PartitionedLinks, DeadLettersAreReceivedFromAllPartitions) {
+  PartitionedRig rig;
+  for (int i = 0; i < 4; ++i) rig.send(fmt::format("{}", i));
+  auto& link = rig.receiver(4);
+  for (std::size_t i = 0; i < 4; ++i) rig.settle(link, i, amqp::State::rejected({"x", "y", {}}));
+  auto& dead = rig.receiver(4, "orders/$DeadLetterQueue");
+  EXPECT_EQ(rig.bodies(dead).size(), 4u);
+}
+
+TEST(PartitionedLinks, AbandonedMessagesComeBack) {
+  PartitionedRig rig;
+  rig.send("a");
+  auto& link = rig.receiver(2);
+  rig.settle(link, 0, amqp::State::released());
+  EXPECT_THAT(rig.bodies(link), ElementsAre("a", "a"));
+}
+
+// ---- sessions ----
+
+// P26, P27
+TEST(PartitionedLinks, ANamedSessionIsFoundInItsPartition) {
+  PartitionedRig rig{{.requires_session = true}};
+  for (const char* session : {"a", "b", "c", "d"})
+    for (int n = 0; n < 2; ++n) rig.send(fmt::format("{}{}", session, n), {.session = session});
+  for (const std::string session : {"a", "b", "c", "d"}) {
+    auto& link = rig.session_receiver(session);
+    EXPECT_THAT(rig.bodies(link), ElementsAre(session + "0", session + "1"));
+  }
+}
+
+TEST(PartitionedLinks, TheNextSessionIsThatOfAnyPartition) {
+  PartitionedRig rig{{.requires_session = true}};
+  std::vector<std::string> all;
+  for (int i = 0; i < 6; ++i) rig.send(fmt::format("{}", i), {.session = fmt::format("s{}", i)});
+  for (int i = 0; i < 6; ++i) {
+    auto& link = rig.session_receiver(std::nullopt);
+    ASSERT_EQ(rig.bodies(link).size(), 1u) << i;
+    all.push_back(rig.bodies(link).front());
+  }
+  EXPECT_THAT(all, UnorderedElementsAre("0", "1", "2", "3", "4", "5")) << "no session is held by a loser";
+}
+
+TEST(PartitionedLinks, WhoWaitsGetsTheFirstSessionThatComes) {
+  PartitionedRig rig{{.requires_session = true}};
+  auto& link = rig.session_receiver(std::nullopt, 0);
+  EXPECT_EQ(rig.of(link).attached, std::nullopt) << "it waits";
+  rig.send("x", {.session = "late"});
+  ASSERT_EQ(rig.of(link).attached, true);
+  link.grant(5);
+  rig.pump();
+  EXPECT_THAT(rig.bodies(link), ElementsAre("x"));
+  for (std::uint16_t i = 0, receivers = 0; i < rig.count; ++i) {
+    receivers = static_cast<std::uint16_t>(receivers + rig.queues.partition("orders", i).counts().receivers);
+    if (i + 1 == rig.count) {
+      EXPECT_EQ(receivers, 1) << "the others do not wait any more";
+    }
+  }
+}
+
+TEST(PartitionedLinks, AWaitForASessionEnds) {
+  PartitionedRig rig{{.requires_session = true}};
+  auto& link = rig.session_receiver(std::nullopt, 0);
+  rig.advance(61s);
+  ASSERT_TRUE(rig.of(link).detached);
+  EXPECT_EQ(rig.of(link).detached->name, "com.microsoft:timeout");
+}
+
+TEST(PartitionedLinks, AnEntityWithSessionsIsNotReceivedFromWithout) {
+  PartitionedRig rig{{.requires_session = true}};
+  auto& link = rig.receiver(1);
+  ASSERT_TRUE(rig.of(link).detached);
+  EXPECT_EQ(rig.of(link).detached->name, "amqp:not-allowed");
+}
+
+// ---- topics ----
+
+TEST(PartitionedLinks, ACopyStaysInThePartitionOfItsMessage) {
+  PartitionedRig rig;
+  rig.queues.add_partitioned_topic({.name = "news"}, rig.count, rig.wall());
+  rig.queues.subscribe_partitioned("news", "all", rig.wall());
+  for (std::uint16_t i = 0; i < rig.count; ++i)
+    EXPECT_TRUE(rig.is_accepted(
+        rig.send(Payload::copy_of(rig.encoded(fmt::format("{}", i), {.key = rig.key_for(i)})), 0, "news")));
+  for (std::uint16_t i = 0; i < rig.count; ++i)
+    EXPECT_EQ(rig.queues.partition("news/Subscriptions/all", i).counts().active, 1u);
+  auto& link = rig.receiver(10, "news/Subscriptions/all");
+  EXPECT_THAT(rig.bodies(link), UnorderedElementsAre("0", "1", "2", "3"));
+}
+
+}  // namespace
+}  // namespace omnibus::links

@@ -1,0 +1,130 @@
+#include "links/partitioned_receiver.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace omnibus::links {
+
+Result<void> PartitionedReceiver::start(amqp::Link& link, const amqp::Attach& attach, Now now) {
+  auto command = read_attach(link, attach, now);
+  if (!command) return fail(command.error());
+  command->notify = true;
+  for (const Route& route : entity_->partitions)
+    parts_.push_back({.route = route, .receiver = context_.entities.open(*this, route)});
+  for (const Part& part : parts_) {
+    broker::AttachReceiver asked = *command;
+    asked.receiver = part.receiver;
+    context_.entities.send(part.route, std::move(asked));
+  }
+  return {};
+}
+
+PartitionedReceiver::Part& PartitionedReceiver::part_of(broker::ReceiverId receiver) {
+  const auto index =
+      static_cast<std::uint64_t>(receiver) - static_cast<std::uint64_t>(parts_.front().receiver);
+  check(index < parts_.size(), "a receiver is one of ours");
+  return parts_[index];
+}
+
+ReceiverLink::Source PartitionedReceiver::source_of(const broker::LockToken& lock) const {
+  const std::uint16_t partition = lock.partition();
+  check(partition < parts_.size(), "a lock of a partition names it");
+  return {parts_[partition].route, parts_[partition].receiver};
+}
+
+void PartitionedReceiver::on_delivery(broker::Answer& answer, Now now) {
+  if (auto* delivery = std::get_if<broker::Deliver>(&answer.effect)) {
+    Part& part = part_of(delivery->receiver);
+    check(part.lent > 0 && lent_ > 0, "a delivery uses credit that was lent");
+    --part.lent;
+    --lent_;
+    if (!deliver(*delivery, answer.message)) lend();  // its credit is free for another
+  } else if (const auto* there = std::get_if<broker::MessagesAvailable>(&answer.effect)) {
+    part_of(there->receiver).available = true;
+    lend();
+  } else if (const auto* drained = std::get_if<broker::LinkDrained>(&answer.effect)) {
+    Part& part = part_of(drained->receiver);
+    lent_ -= std::exchange(part.lent, 0);
+    part.limit = drained->delivered;
+    part.asked = false;
+    part.checked |= std::exchange(part.late, false);
+    lend();
+    flush();
+  } else if (std::holds_alternative<broker::ReceiverAttached>(answer.effect)) {
+    if (std::exchange(accepted_, true) || ended_) return;
+    accept(nullptr);
+    lend();
+  } else if (const auto* refused = std::get_if<broker::ReceiverRefused>(&answer.effect)) {
+    if (std::exchange(ended_, true)) return;
+    accepted_ ? detach(refused->error, now) : refuse(refused->error, now);
+  } else if (const auto* gone = std::get_if<broker::DetachReceiver>(&answer.effect)) {
+    if (std::exchange(ended_, true)) return;
+    accepted_ ? detach(gone->error, now) : refuse(gone->error, now);
+  }
+}
+
+std::uint32_t PartitionedReceiver::free_credit() const {
+  const std::uint64_t used = std::uint64_t{lent_} + waiting();
+  return link_->credit() > used ? static_cast<std::uint32_t>(link_->credit() - used) : 0;
+}
+
+void PartitionedReceiver::ask(Part& part, std::uint32_t credit) {
+  part.available = false;
+  part.asked = true;
+  part.late = draining_;
+  part.lent = credit;
+  part.limit += credit;
+  lent_ += credit;
+  context_.entities.send(part.route, broker::SetCredit{part.receiver, part.limit, true});
+}
+
+void PartitionedReceiver::lend() {
+  if (ended_ || !is_attached()) return;
+  const auto takes = [](const Part& part) { return part.available && !part.asked; };
+  auto takers = static_cast<std::uint32_t>(std::ranges::count_if(parts_, takes));
+  for (std::size_t i = 0, at = turn_; i < parts_.size() && takers > 0; ++i, at = (at + 1) % parts_.size()) {
+    const std::uint32_t free = free_credit();
+    if (free == 0) break;
+    Part& part = parts_[at];
+    if (!takes(part)) continue;
+    ask(part, std::max(1u, free / takers));
+    --takers;
+    turn_ = (at + 1) % parts_.size();
+  }
+  if (!draining_ || link_->credit() == 0) return;
+  for (Part& part : parts_)
+    if (!part.checked && !part.asked) ask(part, 0);
+}
+
+void PartitionedReceiver::flush() {
+  send_waiting();
+  if (!draining_ || ended_ || !is_attached() || waiting() != 0) return;
+  if (std::ranges::any_of(parts_, &Part::asked)) return;
+  const bool nothing_left =
+      std::ranges::all_of(parts_, [](const Part& part) { return part.checked && !part.available; });
+  if (link_->credit() > 0 && !nothing_left) return;
+  draining_ = false;
+  // A client may have changed its mind meanwhile; then the credit it gave since stands.
+  if (link_->drain_requested())
+    link_->drained();
+  else
+    lend();
+}
+
+void PartitionedReceiver::on_credit(amqp::Link&, Now) {
+  const bool drains = link_->drain_requested();
+  if (drains && !draining_)
+    for (Part& part : parts_) part.checked = false;
+  draining_ = drains;
+  lend();
+  flush();
+}
+
+void PartitionedReceiver::close() {
+  ended_ = true;
+  for (const Part& part : parts_) context_.entities.close(part.receiver);
+  parts_.clear();
+}
+
+}  // namespace omnibus::links

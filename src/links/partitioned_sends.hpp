@@ -1,0 +1,48 @@
+// What one link, or one management node, sends to a partitioned entity [service-bus contract 9.10].
+//
+// With a key there is one partition that can take it, and its answer is the answer. Without one, a partition
+// that is down or full of work is passed over, and what reached it just then is tried at another, each at
+// most once; so such a send fails only when no partition takes it. A send that may have been written is
+// never tried again: its answer is `internal_error`, and to repeat it is the client's decision.
+#pragma once
+
+#include <vector>
+
+#include "base/slot_table.hpp"
+#include "links/link_context.hpp"
+#include "links/partition_choice.hpp"
+
+namespace omnibus::links {
+
+class PartitionedSends final : private AnswerTaker {
+ public:
+  // `taker` hears every answer once, with the tag it gave. All outlive this.
+  PartitionedSends(LinkContext& context, std::shared_ptr<const EntityFacts> entity, AnswerTaker& taker);
+
+  // `bytes` are what the messages hold in memory. Fails when the keys of a batch differ; nothing was sent.
+  [[nodiscard]] Result<void> send(std::vector<broker::IncomingMessage> messages, std::uint64_t tag,
+                                  std::uint64_t bytes);
+  // The taker is gone.
+  void forget();
+
+ private:
+  struct Send {
+    std::vector<broker::IncomingMessage> messages{};  // kept for another try; empty when there is none
+    std::vector<bool> tried{};
+    std::uint64_t tag = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  void on_answer(std::uint64_t tag, broker::Answer& answer, Now now) override;
+  // False: no partition is left to be tried.
+  bool send_next(std::uint32_t place);
+  void send_to(std::uint16_t partition, std::uint32_t place, std::vector<broker::IncomingMessage> messages);
+
+  LinkContext& context_;
+  const std::shared_ptr<const EntityFacts> entity_;
+  AnswerTaker& taker_;
+  PartitionChoice choice_;
+  SlotTable<Send> sends_;  // a request's tag is its place
+};
+
+}  // namespace omnibus::links
