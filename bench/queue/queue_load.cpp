@@ -24,8 +24,8 @@
 #include <thread>
 #include <vector>
 
-#include "../broker/broker_process.hpp"
 #include "../load/load_client.hpp"
+#include "../load/pairs.hpp"
 #include "../load/rounds.hpp"
 
 namespace omnibus::bench {
@@ -33,20 +33,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t body_bytes = 1024;
 constexpr std::uint64_t segment_bytes = 64u << 20;  // as the journal's
 
 double seconds_since(Tick start) { return std::chrono::duration<double>(tick_now() - start).count(); }
 
-std::string config_with(int queues) {
-  std::string list;
-  for (int i = 0; i < queues; ++i)
-    list += fmt::format(R"({}{{"Name": "bench{}", "Properties": {{"MaxSizeInMegabytes": 81920}}}})",
-                        i ? "," : "", i);
-  return fmt::format(
-      R"({{"UserConfig": {{"Namespaces": [{{"Name": "sbemulatorns", "Queues": [{}], "Topics": []}}],)"
-      R"( "Logging": {{"Type": "Console"}}}}, "Omnibus": {{"Auth": "Off"}}}})",
-      list);
+Flow flow(double seconds, int queues) {
+  std::vector<std::string> names;
+  std::vector<std::string> entities;
+  for (int i = 0; i < queues; ++i) {
+    names.push_back(fmt::format("bench{}", i));
+    entities.push_back(queue_of(names.back()));
+  }
+  return measure_flow(config_of(entities), names, queues == 1 ? 1000 : 100, seconds);
 }
 
 enum class RawWrite : std::uint8_t { appends, overwrites };
@@ -116,72 +114,6 @@ double raw_loopback(double seconds) {
   return rate;
 }
 
-struct Flow {
-  double received_per_second = 0;
-  double per_cpu_second = 0;
-};
-
-Flow flow(double seconds, int queues, int pairs) {
-  BrokerProcess broker(config_with(queues));
-  net::Reactor senders("senders");
-  net::Reactor receivers("receivers");
-  std::vector<std::unique_ptr<SenderCounts>> sent;
-  std::vector<std::unique_ptr<ReceiverCounts>> received;
-  for (int i = 0; i < pairs; ++i) {
-    const LoadTarget target{broker.port(), fmt::format("bench{}", i % queues)};
-    sent.push_back(std::make_unique<SenderCounts>());
-    received.push_back(std::make_unique<ReceiverCounts>());
-    const std::uint32_t window = pairs == 1 ? 1000 : 100;
-    start_receiver(receivers, target, window, *received.back());
-    start_sender(senders, target, {.body_bytes = body_bytes, .window = window}, *sent.back());
-  }
-  receivers.start();
-  senders.start();
-  const auto total = [&] {
-    std::uint64_t all = 0;
-    for (const auto& one : received) all += one->received;
-    return all;
-  };
-  std::this_thread::sleep_for(1s);
-  const std::uint64_t before = total();
-  const double cpu = broker.cpu_seconds();
-  const Tick start = tick_now();
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-  const auto moved = static_cast<double>(total() - before);
-  const Flow result{moved / seconds_since(start), moved / (broker.cpu_seconds() - cpu)};
-  for (auto& one : sent) one->stop = true;
-  std::this_thread::sleep_for(200ms);
-  end_load(senders);
-  end_load(receivers);
-  return result;
-}
-
-struct Latency {
-  double p50 = 0;
-  double p99 = 0;
-  double outcome_p99 = 0;
-  double per_cpu_second = 0;
-};
-
-Latency latency(double seconds, double rate) {
-  BrokerProcess broker(config_with(1));
-  net::Reactor senders("sender");
-  net::Reactor receivers("receiver");
-  SenderCounts sent;
-  ReceiverCounts received;
-  const LoadTarget target{broker.port(), "bench0"};
-  start_receiver(receivers, target, 1000, received);
-  start_sender(senders, target, {.body_bytes = body_bytes, .rate = rate}, sent);
-  receivers.start();
-  senders.start();
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-  const double cpu = broker.cpu_seconds();
-  end_load(senders);
-  end_load(receivers);
-  return {received.latency.percentile(0.5), received.latency.percentile(0.99),
-          sent.outcome_after.percentile(0.99), static_cast<double>(received.latency.total()) / cpu};
-}
-
 struct Figures {
   Rounds disk, disk_again, loopback, one, one_of_raw, one_per_cpu, many, many_of_one, many_per_cpu;
   Rounds sync_p50, sync_p99, p50, p99, outcome_p99, p99_of_sync, latency_per_cpu;
@@ -240,14 +172,14 @@ int main(int argc, char** argv) {
     }
     double alone = 0;
     if (wanted("one")) {
-      const Flow one = flow(seconds, 1, 1);
+      const Flow one = flow(seconds, 1);
       alone = one.received_per_second;
       f.one.add(alone);
       f.one_per_cpu.add(one.per_cpu_second);
       if (bound > 0) f.one_of_raw.add(alone / bound);
     }
     if (wanted("many")) {
-      const Flow many = flow(seconds, 100, 100);
+      const Flow many = flow(seconds, 100);
       f.many.add(many.received_per_second);
       f.many_per_cpu.add(many.per_cpu_second);
       if (alone > 0) f.many_of_one.add(many.received_per_second / alone);
@@ -255,7 +187,7 @@ int main(int argc, char** argv) {
     if (wanted("latency")) {
       Histogram sync;
       raw_disk(folder, seconds, 1, 1000, sync, RawWrite::appends);
-      const Latency seen = latency(seconds, 1000);
+      const Latency seen = measure_latency(config_of({queue_of("bench0")}), "bench0", seconds, 1000);
       f.sync_p50.add(sync.percentile(0.5));
       f.sync_p99.add(sync.percentile(0.99));
       f.p50.add(seen.p50);

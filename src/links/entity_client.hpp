@@ -73,6 +73,8 @@ class EntityClient {
   // command.
   void enqueue(const Route& route, AnswerTaker& taker, std::uint64_t tag, broker::IncomingMessage message);
   void flush();
+  // Changes with each flush(): what is gathered under one number goes together.
+  [[nodiscard]] std::uint64_t turn() const { return turn_; }
   void on_room();
   [[nodiscard]] bool congested() const { return !backlog_.empty() || bytes_under_way_ > bytes_under_way_max; }
 
@@ -109,6 +111,7 @@ class EntityClient {
   broker::EnqueueEach enqueues_;  // gathered by enqueue()
   Route enqueues_at_;
   std::uint64_t enqueues_bytes_ = 0;
+  std::uint64_t turn_ = 0;
   std::size_t enqueues_last_ = 0;  // how many went the last time: as many are likely to come
 };
 

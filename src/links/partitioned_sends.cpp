@@ -1,10 +1,14 @@
 #include "links/partitioned_sends.hpp"
 
+#include "base/check.hpp"
+
 namespace omnibus::links {
 
 PartitionedSends::PartitionedSends(LinkContext& context, std::shared_ptr<const EntityFacts> entity,
                                    AnswerTaker& taker)
-    : context_(context), entity_(std::move(entity)), taker_(taker), choice_(context.random) {}
+    : context_(context), entity_(std::move(entity)), taker_(taker), choice_(context.random) {
+  check(entity_->partitions.size() <= 32, "a bit for each partition");
+}
 
 Result<void> PartitionedSends::send(std::vector<broker::IncomingMessage> messages, std::uint64_t tag,
                                     std::uint64_t bytes) {
@@ -16,29 +20,36 @@ Result<void> PartitionedSends::send(std::vector<broker::IncomingMessage> message
     return {};
   }
   sends_[place].messages = std::move(messages);
-  sends_[place].tried.resize(entity_->partitions.size());
   // When all seem to be down, one of them says so.
   if (!send_next(place)) send_to(0, place, std::exchange(sends_[place].messages, {}));
   return {};
 }
 
+bool PartitionedSends::may_take(const Send& send, std::uint16_t partition) const {
+  return (send.tried >> partition & 1) == 0 && context_.entities.available(entity_->partitions[partition]);
+}
+
 bool PartitionedSends::send_next(std::uint32_t place) {
   Send& send = sends_[place];
-  const auto partition = choice_.next(*entity_, [&](std::uint16_t index) {
-    return !send.tried[index] && context_.entities.available(entity_->partitions[index]);
-  });
-  if (!partition) return false;
-  send.tried[*partition] = true;
-  send_to(*partition, place, send.messages);
+  if (!chosen_ || chosen_at_ != context_.entities.turn() || !may_take(send, *chosen_)) {
+    chosen_ = choice_.next(*entity_, [&](std::uint16_t index) { return may_take(send, index); });
+    chosen_at_ = context_.entities.turn();
+  }
+  if (!chosen_) return false;
+  send.tried |= 1u << *chosen_;
+  send_to(*chosen_, place, send.messages);
   return true;
 }
 
 void PartitionedSends::send_to(std::uint16_t partition, std::uint32_t place,
                                std::vector<broker::IncomingMessage> messages) {
+  const Route& route = entity_->partitions[partition];
+  if (messages.size() == 1)
+    return context_.entities.enqueue(route, *this, place, std::move(messages.front()));
   broker::Enqueue enqueue;
   enqueue.request = context_.entities.expect(*this, place, sends_[place].bytes);
   enqueue.messages = std::move(messages);
-  context_.entities.send(entity_->partitions[partition], std::move(enqueue));
+  context_.entities.send(route, std::move(enqueue));
 }
 
 void PartitionedSends::on_answer(std::uint64_t tag, broker::Answer& answer, Now now) {

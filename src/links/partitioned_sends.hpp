@@ -1,11 +1,14 @@
 // What one link, or one management node, sends to a partitioned entity [service-bus contract 9.10].
 //
-// With a key there is one partition that can take it, and its answer is the answer. Without one, a partition
-// that is down or full of work is passed over, and what reached it just then is tried at another, each at
-// most once; so such a send fails only when no partition takes it. A send that may have been written is
-// never tried again: its answer is `internal_error`, and to repeat it is the client's decision.
+// With a key there is one partition that can take it, and its answer is the answer. Without one, the
+// partitions take turns: what came in one input goes to one of them together. A partition that is down or
+// full of work is passed over, and what reached it just then is tried at another, each at most once; so such
+// a send fails only when no partition takes it. A send that may have been written is never tried again: its
+// answer is `internal_error`, and to repeat it is the client's decision.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/slot_table.hpp"
@@ -28,7 +31,7 @@ class PartitionedSends final : private AnswerTaker {
  private:
   struct Send {
     std::vector<broker::IncomingMessage> messages{};  // kept for another try; empty when there is none
-    std::vector<bool> tried{};
+    std::uint32_t tried = 0;                          // one bit for each partition
     std::uint64_t tag = 0;
     std::uint64_t bytes = 0;
   };
@@ -36,12 +39,15 @@ class PartitionedSends final : private AnswerTaker {
   void on_answer(std::uint64_t tag, broker::Answer& answer, Now now) override;
   // False: no partition is left to be tried.
   bool send_next(std::uint32_t place);
+  [[nodiscard]] bool may_take(const Send& send, std::uint16_t partition) const;
   void send_to(std::uint16_t partition, std::uint32_t place, std::vector<broker::IncomingMessage> messages);
 
   LinkContext& context_;
   const std::shared_ptr<const EntityFacts> entity_;
   AnswerTaker& taker_;
   PartitionChoice choice_;
+  std::optional<std::uint16_t> chosen_;  // for what has no key, in this turn of the connection's commands
+  std::uint64_t chosen_at_ = 0;
   SlotTable<Send> sends_;  // a request's tag is its place
 };
 

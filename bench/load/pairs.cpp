@@ -1,0 +1,87 @@
+#include "pairs.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <thread>
+
+#include "../broker/broker_process.hpp"
+#include "load_client.hpp"
+
+namespace omnibus::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+double seconds_since(Tick start) { return std::chrono::duration<double>(tick_now() - start).count(); }
+
+}  // namespace
+
+std::string queue_of(const std::string& name, const std::string& more) {
+  return fmt::format(R"({{"Name": "{}", "Properties": {{{}}}}})", name,
+                     more.empty() ? R"("MaxSizeInMegabytes": 81920)" : more);
+}
+
+std::string config_of(const std::vector<std::string>& queues, const std::string& omnibus) {
+  return fmt::format(
+      R"({{"UserConfig": {{"Namespaces": [{{"Name": "sbemulatorns", "Queues": [{}], "Topics": []}}],)"
+      R"( "Logging": {{"Type": "Console"}}}}, "Omnibus": {{"Auth": "Off"{}{}}}}})",
+      fmt::join(queues, ", "), omnibus.empty() ? "" : ", ", omnibus);
+}
+
+Flow measure_flow(const std::string& config, const std::vector<std::string>& addresses, std::uint32_t window,
+                  double seconds) {
+  BrokerProcess broker(config);
+  net::Reactor senders("senders");
+  net::Reactor receivers("receivers");
+  std::vector<std::unique_ptr<SenderCounts>> sent;
+  std::vector<std::unique_ptr<ReceiverCounts>> received;
+  for (const std::string& address : addresses) {
+    const LoadTarget target{broker.port(), address};
+    sent.push_back(std::make_unique<SenderCounts>());
+    received.push_back(std::make_unique<ReceiverCounts>());
+    start_receiver(receivers, target, window, *received.back());
+    start_sender(senders, target, {.body_bytes = body_bytes, .window = window}, *sent.back());
+  }
+  receivers.start();
+  senders.start();
+  const auto total = [&] {
+    std::uint64_t all = 0;
+    for (const auto& one : received) all += one->received;
+    return all;
+  };
+  std::this_thread::sleep_for(1s);
+  const std::uint64_t before = total();
+  const double cpu = broker.cpu_seconds();
+  const Tick start = tick_now();
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  const auto moved = static_cast<double>(total() - before);
+  const Flow result{moved / seconds_since(start), moved / (broker.cpu_seconds() - cpu)};
+  for (auto& one : sent) one->stop = true;
+  std::this_thread::sleep_for(200ms);
+  end_load(senders);
+  end_load(receivers);
+  return result;
+}
+
+Latency measure_latency(const std::string& config, const std::string& address, double seconds, double rate) {
+  BrokerProcess broker(config);
+  net::Reactor senders("sender");
+  net::Reactor receivers("receiver");
+  SenderCounts sent;
+  ReceiverCounts received;
+  const LoadTarget target{broker.port(), address};
+  start_receiver(receivers, target, 1000, received);
+  start_sender(senders, target, {.body_bytes = body_bytes, .rate = rate}, sent);
+  receivers.start();
+  senders.start();
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  const double cpu = broker.cpu_seconds();
+  end_load(senders);
+  end_load(receivers);
+  return {received.latency.percentile(0.5), received.latency.percentile(0.99),
+          sent.outcome_after.percentile(0.99), static_cast<double>(received.latency.total()) / cpu};
+}
+
+}  // namespace omnibus::bench

@@ -1,0 +1,36 @@
+// Pairs of one sender and one receiver on queues of a broker of their own, and what they see.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace omnibus::bench {
+
+// Config.json of a namespace with these queues, each written as its JSON object; `omnibus` are our own
+// settings besides, as `"Key": value` members.
+[[nodiscard]] std::string config_of(const std::vector<std::string>& queues, const std::string& omnibus = {});
+// A queue that does not fill up. `more` are further properties, as `"Key": value` members.
+[[nodiscard]] std::string queue_of(const std::string& name, const std::string& more = {});
+
+struct Flow {
+  double received_per_second = 0;
+  double per_cpu_second = 0;  // of the broker
+};
+// One pair for each address, `window` messages under way at most in each.
+[[nodiscard]] Flow measure_flow(const std::string& config, const std::vector<std::string>& addresses,
+                                std::uint32_t window, double seconds);
+
+struct Latency {
+  double p50 = 0;  // milliseconds, from send to receipt
+  double p99 = 0;
+  double outcome_p99 = 0;
+  double per_cpu_second = 0;
+};
+[[nodiscard]] Latency measure_latency(const std::string& config, const std::string& address, double seconds,
+                                      double rate);
+
+// Of every message here.
+inline constexpr std::uint32_t body_bytes = 1024;
+
+}  // namespace omnibus::bench
