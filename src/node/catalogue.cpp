@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "base/check.hpp"
 #include "base/text.hpp"
 #include "node/config_json.hpp"
 #include "node/shard.hpp"
@@ -15,23 +16,44 @@
 namespace omnibus::node {
 namespace {
 
-Facts facts_of(std::uint16_t store, const store::PartitionInfo& info) {
-  auto facts = std::make_shared<links::EntityFacts>();
-  facts->name = info.name;
-  facts->route = {store, static_cast<std::uint32_t>(info.id)};
-  if (info.kind == store::PartitionKind::topic) {
-    facts->kind = links::EntityKind::topic;
-    facts->exchange = info.topic_settings.exchange;
-    facts->message_bytes_max = info.topic_settings.message_bytes_max;
-    facts->status = info.topic_settings.status;
-    return facts;
+struct Place {
+  std::uint16_t index = 0;
+  std::uint16_t count = 1;
+};
+// Which partition of how many this is.
+Place place_of(const store::PartitionInfo& info) {
+  if (info.kind == store::PartitionKind::topic)
+    return {info.topic_settings.partition, info.topic_settings.partition_count};
+  return {info.settings.partition, info.settings.partition_count};
+}
+
+// The same entity, as one of its partitions is told of it.
+NewEntity in_place(NewEntity entity, Place place) {
+  std::visit(
+      [&](auto& one) {
+        one.settings.partition = place.index;
+        one.settings.partition_count = place.count;
+        one.settings.is_partitioned = place.count > 1;
+      },
+      entity);
+  return entity;
+}
+
+// The rest of an entity is made as what is there of it. False: it is something else.
+bool take_settings(NewEntity& entity, const store::PartitionInfo& info) {
+  if (auto* queue = std::get_if<NewQueue>(&entity)) {
+    queue->settings = info.settings;
+    return info.kind == store::PartitionKind::queue;
   }
-  facts->kind = info.kind == store::PartitionKind::subscription ? links::EntityKind::subscription
-                                                                : links::EntityKind::queue;
-  facts->message_bytes_max = info.settings.message_bytes_max;
-  facts->requires_session = info.settings.requires_session;
-  facts->status = info.settings.status;
-  return facts;
+  if (auto* topic = std::get_if<NewTopic>(&entity)) {
+    topic->settings = info.topic_settings;
+    topic->document = info.document;
+    return info.kind == store::PartitionKind::topic;
+  }
+  auto& subscription = std::get<NewSubscription>(entity);
+  subscription.settings = info.settings;
+  subscription.document = info.document;
+  return info.kind == store::PartitionKind::subscription;
 }
 
 std::string_view kind_of(const store::PartitionInfo& info) {
@@ -93,6 +115,7 @@ std::string difference(const broker::QueueSettings& a, const broker::QueueSettin
   found.compare(a.message_bytes_max, b.message_bytes_max, "MaxMessageSizeInKilobytes");
   found.compare(a.prefetch_count, b.prefetch_count, "PrefetchCount");
   found.compare(a.prefetch_bytes, b.prefetch_bytes, "PrefetchSize");
+  found.compare(a.is_partitioned, b.is_partitioned, "EnablePartitioning");
   return found.take();
 }
 
@@ -108,6 +131,7 @@ std::string difference(const broker::TopicSettings& a, const broker::TopicSettin
   found.compare(a.message_bytes_max, b.message_bytes_max, "MaxMessageSizeInKilobytes");
   found.compare(a.unroutable, b.unroutable, "Unroutable");
   found.compare_names(a.alternate_exchange, b.alternate_exchange, "AlternateExchange");
+  found.compare(a.is_partitioned, b.is_partitioned, "EnablePartitioning");
   return found.take();
 }
 
@@ -137,6 +161,48 @@ Catalogue::Catalogue(const Roads& roads, net::Reactor& reactor, std::vector<NewE
     if (roads.stores[i] != nullptr) stores_.push_back(static_cast<std::uint16_t>(i));
 }
 
+bool Catalogue::Entity::is_complete() const {
+  return std::ranges::all_of(parts, [](const auto& part) { return part.has_value(); });
+}
+
+const store::PartitionInfo& Catalogue::Entity::info() const {
+  const auto there = std::ranges::find_if(parts, [](const auto& part) { return part.has_value(); });
+  check(there != parts.end(), "an entity has a partition");
+  return (*there)->info;
+}
+
+Facts Catalogue::facts_of(const Entity& entity) {
+  const store::PartitionInfo& info = entity.info();
+  auto facts = std::make_shared<links::EntityFacts>();
+  facts->name = info.name;
+  const auto route = [](const Part& part) {
+    return links::Route{part.store, static_cast<std::uint32_t>(part.info.id)};
+  };
+  facts->route = route(*entity.parts.front());
+  if (entity.parts.size() > 1)
+    for (const auto& part : entity.parts) facts->partitions.push_back(route(*part));
+  if (info.kind == store::PartitionKind::topic) {
+    facts->kind = links::EntityKind::topic;
+    facts->exchange = info.topic_settings.exchange;
+    facts->message_bytes_max = info.topic_settings.message_bytes_max;
+    facts->requires_duplicate_detection = info.topic_settings.requires_duplicate_detection;
+    facts->status = info.topic_settings.status;
+    return facts;
+  }
+  facts->kind = info.kind == store::PartitionKind::subscription ? links::EntityKind::subscription
+                                                                : links::EntityKind::queue;
+  facts->message_bytes_max = info.settings.message_bytes_max;
+  facts->requires_session = info.settings.requires_session;
+  facts->requires_duplicate_detection = info.settings.requires_duplicate_detection;
+  facts->status = info.settings.status;
+  return facts;
+}
+
+const Catalogue::Entity* Catalogue::find(std::string_view name) const {
+  const auto found = entities_.find(ascii_lower(name));
+  return found == entities_.end() ? nullptr : &found->second;
+}
+
 void Catalogue::post(net::Task task) { reactor_.post(while_alive(life_, std::move(task))); }
 
 void Catalogue::store_opened(std::uint16_t store, std::vector<store::PartitionInfo> partitions) {
@@ -156,15 +222,10 @@ void Catalogue::store_given_up(std::uint16_t store, std::string why) {
 
 void Catalogue::partition_gone(std::uint16_t store, store::PartitionId id) {
   post([this, store, id] {
-    DirectoryChanges changes;
-    for (auto entity = entities_.begin(); entity != entities_.end();) {
-      const auto& info = entity->second.info;
-      // A topic takes its subscriptions along.
-      const bool is_gone = entity->second.store == store && (info.id == id || info.topic == id);
-      if (is_gone) changes.emplace_back(entity->first, nullptr);
-      entity = is_gone ? entities_.erase(entity) : std::next(entity);
-    }
-    if (!changes.empty()) tell_shards(std::move(changes));
+    // A topic takes its subscriptions along.
+    forget_parts([&](const Part& part) {
+      return part.store == store && (part.info.id == id || part.info.topic == id);
+    });
   });
 }
 
@@ -174,16 +235,28 @@ void Catalogue::create(NewEntity entity, Done done) {
   });
 }
 
-void Catalogue::take_partitions(std::uint16_t store, std::vector<store::PartitionInfo> partitions) {
+void Catalogue::forget_parts(const std::function<bool(const Part&)>& is_gone) {
   DirectoryChanges changes;
+  for (auto entity = entities_.begin(); entity != entities_.end();) {
+    const bool was_complete = entity->second.is_complete();
+    bool any_left = false;
+    for (auto& part : entity->second.parts) {
+      if (part && is_gone(*part)) part.reset();
+      any_left |= part.has_value();
+    }
+    if (was_complete && !entity->second.is_complete()) changes.emplace_back(entity->first, nullptr);
+    entity = any_left ? std::next(entity) : entities_.erase(entity);
+  }
+  if (!changes.empty()) tell_shards(std::move(changes));
+}
+
+void Catalogue::take_partitions(std::uint16_t store, std::vector<store::PartitionInfo> partitions) {
   std::unordered_set<std::uint32_t> ids;
   for (const auto& info : partitions) ids.insert(static_cast<std::uint32_t>(info.id));
-  for (auto entity = entities_.begin(); entity != entities_.end();) {
-    const bool is_there =
-        entity->second.store != store || ids.contains(static_cast<std::uint32_t>(entity->second.info.id));
-    if (!is_there) changes.emplace_back(entity->first, nullptr);
-    entity = is_there ? std::next(entity) : entities_.erase(entity);
-  }
+  forget_parts([&](const Part& part) {
+    return part.store == store && !ids.contains(static_cast<std::uint32_t>(part.info.id));
+  });
+  DirectoryChanges changes;
   for (auto& info : partitions) {
     const std::string name = info.name;
     if (!add(store, std::move(info), changes))
@@ -195,13 +268,18 @@ void Catalogue::take_partitions(std::uint16_t store, std::vector<store::Partitio
 
 bool Catalogue::add(std::uint16_t store, store::PartitionInfo info, DirectoryChanges& changes) {
   const std::string key = ascii_lower(info.name);
-  const auto [entity, is_new] = entities_.try_emplace(key, Entity{store, info});
-  if (!is_new) {
-    if (entity->second.store != store || entity->second.info.id != info.id) return false;
-    if (entity->second.info == info) return true;
-    entity->second.info = std::move(info);
+  const Place place = place_of(info);
+  const auto [found, is_new] = entities_.try_emplace(key);
+  Entity& entity = found->second;
+  if (is_new) entity.parts.resize(place.count);
+  if (entity.parts.size() != place.count || (!is_new && entity.info().kind != info.kind)) return false;
+  auto& part = entity.parts.at(place.index);
+  if (part) {
+    if (part->store != store || part->info.id != info.id) return false;
+    if (part->info == info) return true;
   }
-  changes.emplace_back(key, facts_of(store, entity->second.info));
+  part = Part{store, std::move(info)};
+  if (entity.is_complete()) changes.emplace_back(key, facts_of(entity));
   return true;
 }
 
@@ -212,33 +290,59 @@ void Catalogue::tell_shards(DirectoryChanges changes) {
 
 void Catalogue::create_now(NewEntity entity, Done done) {
   const std::string key = ascii_lower(name_of(entity));
-  if (entities_.contains(key) || being_made_.contains(key))
+  const Entity* present = find(key);
+  const bool is_other = present && !present->is_complete() && !take_settings(entity, present->info());
+  if ((present && present->is_complete()) || is_other || being_made_.contains(key))
     return done(fail(Errc::entity_already_exists, "'{}' is there already", name_of(entity)));
-  std::uint16_t number = 0;
-  auto topic = store::PartitionId::none;
+  const Entity* topic = nullptr;
+  auto count = std::visit([](const auto& one) { return one.settings.partition_count; }, entity);
   if (const auto* subscription = std::get_if<NewSubscription>(&entity)) {
-    const auto found = entities_.find(ascii_lower(subscription->topic));
-    if (found == entities_.end() || found->second.info.kind != store::PartitionKind::topic)
+    topic = find(subscription->topic);
+    if (!topic || !topic->is_complete() || topic->info().kind != store::PartitionKind::topic)
       return done(fail(Errc::not_found, "there is no topic '{}'", subscription->topic));
-    number = found->second.store;
-    topic = found->second.info.id;
-  } else {
-    number = stores_[choose_store(key, stores_.size())];
+    count = static_cast<std::uint16_t>(topic->parts.size());
   }
   being_made_.insert(key);
-  StoreHost& host = *roads_.stores[number];
-  host.create(std::move(entity), topic,
-              [this, &host, key, done = std::move(done)](Result<store::PartitionInfo> made) mutable {
-                post([this, &host, key, done = std::move(done), made = std::move(made)]() mutable {
-                  being_made_.erase(key);
-                  if (!made) return done(fail(made.error()));
-                  DirectoryChanges changes;
-                  if (!add(host.number(), *std::move(made), changes))
-                    return done(fail(Errc::entity_already_exists, "'{}' was made twice", key));
-                  tell_shards(std::move(changes));
-                  done({});
-                });
-              });
+  auto making = std::make_shared<Making>();
+  making->key = key;
+  making->done = std::move(done);
+  const std::size_t first = choose_store(key, stores_.size());
+  std::vector<std::uint16_t> indexes;
+  for (std::uint16_t i = 0; i < count; ++i)
+    if (!present || !present->parts.at(i)) indexes.push_back(i);
+  making->missing = indexes.size();
+  for (const std::uint16_t index : indexes) {
+    const std::uint16_t number =
+        topic ? topic->parts.at(index)->store : stores_[(first + index) % stores_.size()];
+    const auto of = topic ? topic->parts.at(index)->info.id : store::PartitionId::none;
+    roads_.stores[number]->create(in_place(entity, {index, count}), of,
+                                  [this, making, number](Result<store::PartitionInfo> made) mutable {
+                                    post([this, making, number, made = std::move(made)]() mutable {
+                                      made_part(making, number, std::move(made));
+                                    });
+                                  });
+  }
+}
+
+void Catalogue::made_part(const std::shared_ptr<Making>& making, std::uint16_t store,
+                          Result<store::PartitionInfo> made) {
+  if (made)
+    making->made.push_back({store, *std::move(made)});
+  else if (!making->error)
+    making->error = made.error();
+  if (--making->missing != 0) return;
+  being_made_.erase(making->key);
+  if (making->error) {
+    // What cannot be taken back now is completed when the entity is made again.
+    for (const Part& part : making->made) roads_.stores[part.store]->remove(part.info.id);
+    return making->done(fail(*making->error));
+  }
+  DirectoryChanges changes;
+  for (Part& part : making->made)
+    if (!add(part.store, std::move(part.info), changes))
+      return making->done(fail(Errc::entity_already_exists, "'{}' was made twice", making->key));
+  tell_shards(std::move(changes));
+  making->done({});
 }
 
 void Catalogue::make_wanted() {
@@ -254,8 +358,8 @@ void Catalogue::make_wanted() {
 void Catalogue::make(std::vector<NewEntity> entities) {
   missing_ = 1;  // this call itself
   for (NewEntity& wanted : entities) {
-    if (const auto found = entities_.find(ascii_lower(name_of(wanted))); found != entities_.end()) {
-      compare(found->second, wanted);
+    if (const Entity* present = find(name_of(wanted)); present && present->is_complete()) {
+      compare(*present, wanted);
       continue;
     }
     if (!fits_its_topic(wanted)) {
@@ -277,15 +381,15 @@ void Catalogue::make(std::vector<NewEntity> entities) {
 bool Catalogue::fits_its_topic(const NewEntity& wanted) const {
   const auto* subscription = std::get_if<NewSubscription>(&wanted);
   if (subscription == nullptr) return true;
-  const auto found = entities_.find(ascii_lower(subscription->topic));
-  if (found == entities_.end()) return true;  // its making failed, and that is told
-  const auto& topic = found->second.info;
+  const Entity* found = find(subscription->topic);
+  if (found == nullptr) return true;  // its making failed, and that is told
+  const auto& topic = found->info();
   return topic.kind == store::PartitionKind::topic && topic.topic_settings.exchange == subscription->exchange;
 }
 
 // An administrator may have changed it since; the file does not take that back. [HTTP 16.1]
 void Catalogue::compare(const Entity& entity, const NewEntity& wanted) {
-  const auto& info = entity.info;
+  const auto& info = entity.info();
   std::string what;
   std::string in_document;
   if (const auto* queue = std::get_if<NewQueue>(&wanted); queue && info.kind == store::PartitionKind::queue) {
@@ -296,8 +400,9 @@ void Catalogue::compare(const Entity& entity, const NewEntity& wanted) {
     in_document = document_difference(info.document, topic->document);
   } else if (const auto* subscription = std::get_if<NewSubscription>(&wanted);
              subscription && info.kind == store::PartitionKind::subscription) {
-    // How large a message may be is said of its topic.
+    // How large a message may be is said of its topic, and so are partitions.
     auto settings = subscription->settings;
+    settings.is_partitioned = info.settings.is_partitioned;
     settings.message_bytes_max = info.settings.message_bytes_max;
     what = difference(info.settings, settings);
     in_document = document_difference(info.document, subscription->document);
@@ -318,6 +423,11 @@ void Catalogue::made_one() {
 }
 
 void Catalogue::end(Result<void> result) {
+  for (const auto& [key, entity] : entities_)
+    if (result && ready_ && !entity.is_complete())
+      spdlog::error("'{}' is not served: {} of its {} partitions are missing", entity.info().name,
+                    std::ranges::count_if(entity.parts, [](const auto& part) { return !part.has_value(); }),
+                    entity.parts.size());
   // Behind what the shards were told, so that a target that is there is found.
   if (result && ready_)
     for (const std::uint16_t store : stores_) roads_.stores[store]->start_errands();

@@ -1,15 +1,17 @@
 // All entities of the process: which there are, where they live, and who is told.
 //
 // A store knows its own partitions; the catalogue knows them all, gives every shard its directory, and
-// chooses the store of a new entity: by its name, so that the choice does not depend on the order; a
-// subscription lives where its topic does. Lives on the first shard; stores report to it by posts, so any
-// thread may call what is public.
+// chooses the store of a new entity: by its name, so that the choice does not depend on the order. The
+// partitions of one entity go to one store after the other from there; a subscription lives where its topic
+// does. An entity is in the directory when all of its partitions are known. Lives on the first shard; stores
+// report to it by posts, so any thread may call what is public.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -39,19 +41,41 @@ class Catalogue {
   void store_given_up(std::uint16_t store, std::string why);
   void partition_gone(std::uint16_t store, store::PartitionId id);
 
-  // Makes an entity that is not there. `done` comes on the first shard; `entity_already_exists` when it is,
-  // `not_found` when it is a subscription and its topic is not.
+  // Makes an entity that is not there: all of its partitions, or none when one store refuses. Of one that is
+  // there in part, the rest; such an entity is left by a crash in the middle of this. `done` comes on the
+  // first shard; `entity_already_exists` when it is, `not_found` when it is a subscription and its topic is
+  // not.
   using Done = std::move_only_function<void(Result<void>)>;
   void create(NewEntity entity, Done done);
 
  private:
-  struct Entity {
+  struct Part {
     std::uint16_t store = 0;
     store::PartitionInfo info;
   };
+  struct Entity {
+    std::vector<std::optional<Part>> parts;  // by index; a plain entity has one
 
+    [[nodiscard]] bool is_complete() const;
+    // Any of them: but for their index, all have the same settings. At least one is there.
+    [[nodiscard]] const store::PartitionInfo& info() const;
+  };
+  // One entity on its way.
+  struct Making {
+    std::string key;
+    std::size_t missing = 0;
+    std::vector<Part> made{};
+    std::optional<Error> error{};
+    Done done{};
+  };
+
+  void forget_parts(const std::function<bool(const Part&)>& is_gone);
   void take_partitions(std::uint16_t store, std::vector<store::PartitionInfo> partitions);
   void create_now(NewEntity entity, Done done);
+  void made_part(const std::shared_ptr<Making>& making, std::uint16_t store,
+                 Result<store::PartitionInfo> made);
+  [[nodiscard]] static Facts facts_of(const Entity& entity);
+  [[nodiscard]] const Entity* find(std::string_view name) const;
   void make_wanted();
   void make(std::vector<NewEntity> entities);
   void compare(const Entity& entity, const NewEntity& wanted);

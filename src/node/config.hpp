@@ -63,8 +63,10 @@ struct Config {
   enum class Profile { premium, standard } profile = Profile::premium;
   bool auth_on = true;
   bool require_tls = false;
-  std::vector<std::string> listen;  // empty: the defaults, or the command line's
-  std::uint32_t shards = 0;         // 0: one per core
+  std::vector<std::string> listen;     // empty: the defaults, or the command line's
+  std::uint32_t shards = 0;            // 0: one per core
+  std::uint16_t partition_count = 16;  // of new partitioned entities
+  bool store_switch = false;           // HTTP can take a store down and bring it back
   std::uint32_t frame_bytes_max = 65536;
   std::chrono::seconds idle_time_out{240};
   std::chrono::seconds token_wait{20};
@@ -76,7 +78,8 @@ struct Config {
   std::uint32_t connections_max = 5000;  // 0: no limit
   std::uint32_t links_per_connection_max = 10'000;
   // 0: no limit.
-  std::uint32_t entities_max = 10'000;  // queues, topics and exchanges of a namespace
+  std::uint32_t entities_max = 10'000;           // queues, topics and exchanges of a namespace
+  std::uint32_t partitioned_entities_max = 100;  // of them
   std::uint32_t subscriptions_per_topic_max = 2'000;
   std::uint32_t sql_filters_per_topic_max = 2'000;
   std::uint32_t correlation_filters_per_topic_max = 100'000;

@@ -63,6 +63,11 @@ class Finisher {
       case About::entities:
         if (!told_entities_) told_entities_ = limit(later, "entities", "Entities", config_.entities_max);
         break;
+      case About::partitioned_entities:
+        if (!told_partitioned_)
+          told_partitioned_ =
+              limit(later, "partitioned entities", "PartitionedEntities", config_.partitioned_entities_max);
+        break;
       case About::subscriptions:
         limit(later, "subscriptions", "SubscriptionsPerTopic", config_.subscriptions_per_topic_max);
         break;
@@ -153,6 +158,7 @@ class Finisher {
   const Config& config_;
   const bool complete_;
   bool told_entities_ = false;
+  bool told_partitioned_ = false;
   std::map<std::size_t, Names> names_;
   std::map<Node, std::vector<const LaterCheck*>> ways_;
 };
@@ -191,7 +197,7 @@ std::string read_forward_target(const Place& at) {
 void refuse_partitioning(const Place& at) {
   bool wanted = false;
   read_bool(at, wanted);
-  if (wanted) at.out_of_range("partitioned entities are not supported yet");
+  if (wanted) at.out_of_range("exchanges have no partitions");
 }
 
 std::string read_entity_name(const Place& at) {
@@ -253,6 +259,11 @@ void judge_count_later(const Place& array, const NamespaceSettings& space) {
   auto check = array.later(About::entities);
   check.count = space.queues.size() + space.topics.size();
   array.reading().later.push_back(std::move(check));
+  const auto is_partitioned = [](const auto& entry) { return entry.settings.is_partitioned; };
+  auto partitioned = array.later(About::partitioned_entities);
+  partitioned.count = static_cast<std::size_t>(std::ranges::count_if(space.queues, is_partitioned) +
+                                               std::ranges::count_if(space.topics, is_partitioned));
+  array.reading().later.push_back(std::move(partitioned));
 }
 
 void judge_topic_later(const Place& topic, const TopicEntry& entry) {
@@ -290,6 +301,10 @@ void finish_entities(Reading& reading, Config& config) {
       for (auto& queue : space.queues) queue.settings.message_bytes_max = 256 * kilobyte;
       for (auto& topic : space.topics) topic.settings.message_bytes_max = 256 * kilobyte;
     }
+    for (auto& queue : space.queues)
+      if (queue.settings.is_partitioned) queue.settings.partition_count = config.partition_count;
+    for (auto& topic : space.topics)
+      if (topic.settings.is_partitioned) topic.settings.partition_count = config.partition_count;
     // What a topic takes, its subscriptions take.
     for (auto& topic : space.topics)
       for (auto& subscription : topic.subscriptions)

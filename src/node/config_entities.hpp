@@ -31,6 +31,7 @@ void read_size_bytes(const Place& at, std::uint64_t& into);
 void read_entity_status(const Place& at, Letters letters, broker::EntityStatus& into);
 // A bare name or an address; the name of the entity. Empty: none, or a mistake that is a finding.
 [[nodiscard]] std::string read_forward_target(const Place& at);
+// Of an exchange.
 void refuse_partitioning(const Place& at);
 
 template <auto member, class Draft>
@@ -55,9 +56,12 @@ template <class Draft>
 void read_status(const Place& at, Draft& draft) {
   read_entity_status(at, Letters::any_case, draft.entry.settings.status);
 }
+// How many there are is said elsewhere in the file: finish_entities() puts it in.
 template <class Draft>
-void read_partitioning(const Place& at, Draft&) {
-  refuse_partitioning(at);
+void read_partitioning(const Place& at, Draft& draft) {
+  auto& settings = draft.entry.settings;
+  read_bool(at, settings.is_partitioned);
+  if (settings.is_partitioned) settings.partition_count = broker::partitions_min;
 }
 template <class Draft>
 void read_message_size(const Place& at, Draft& draft) {

@@ -31,7 +31,7 @@ constexpr std::array<Key<ExchangeDraft>, 7> broker_keys = {{
     {"DefaultMessageTimeToLive", read_time<&TopicSettings::default_time_to_live>},
     {"RequiresDuplicateDetection", read_flag<&TopicSettings::requires_duplicate_detection>},
     {"DuplicateDetectionHistoryTimeWindow", read_time<&TopicSettings::duplicate_window>},
-    {"EnablePartitioning", read_partitioning},
+    {"EnablePartitioning", [](const Place& at, auto&) { refuse_partitioning(at); }},
     {"MaxMessageSizeInKilobytes", read_message_size},
     {"AutoDeleteOnIdle", read_time<&TopicSettings::auto_delete_on_idle>},
 }};

@@ -69,7 +69,7 @@ void read_quota(const Place& at, Config& config) {
 constexpr std::array<Key<Config>, 7> quota_keys = {{
     {"Connections", read_quota<&Config::connections_max>},
     {"Entities", read_quota<&Config::entities_max>},
-    {"PartitionedEntities", check_quota},
+    {"PartitionedEntities", read_quota<&Config::partitioned_entities_max>},
     {"SubscriptionsPerTopic", read_quota<&Config::subscriptions_per_topic_max>},
     {"SqlFiltersPerTopic", read_quota<&Config::sql_filters_per_topic_max>},
     {"CorrelationFiltersPerTopic", read_quota<&Config::correlation_filters_per_topic_max>},
@@ -258,7 +258,7 @@ void read_auth(const Place& at, Config& config) {
   if (const auto chosen = read_choice(at, names, Letters::exact)) config.auth_on = *chosen == 0;
 }
 
-constexpr std::array<Key<Config>, 20> omnibus_keys = {{
+constexpr std::array<Key<Config>, 21> omnibus_keys = {{
     {"Profile", read_profile},
     {"Auth", read_auth},
     {"RequireTls", [](const Place& at, Config& config) { read_bool(at, config.require_tls); }},
@@ -277,9 +277,11 @@ constexpr std::array<Key<Config>, 20> omnibus_keys = {{
     {"IdleConnectionSeconds", read_wait<&Config::idle_connection, 0, day_seconds>},
     {"IdleLinkSeconds", read_wait<&Config::idle_link, 0, day_seconds>},
     {"PartitionCount",
-     [](const Place& at, Config&) {
-       if (read_integer(at, 2, 32)) at.warn("not used yet");
+     [](const Place& at, Config& config) {
+       if (const auto count = read_integer(at, broker::partitions_min, broker::partitions_max))
+         config.partition_count = static_cast<std::uint16_t>(*count);
      }},
+    {"StoreSwitch", [](const Place& at, Config& config) { read_bool(at, config.store_switch); }},
     {"AnonymousTerminus",
      [](const Place& at, Config&) {
        const auto errors_before = at.reading().findings.errors();

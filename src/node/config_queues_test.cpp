@@ -112,7 +112,8 @@ TEST(ConfigQueues, RangesAreJudgedWithTheLineOfTheProperty) {
   EXPECT_THAT(only(R"("LockDuration": 60)"), HasSubstr("expected an ISO 8601 duration"));
   EXPECT_THAT(only(R"("RequiresSession": "true")"), HasSubstr("expected true or false"));
   EXPECT_THAT(only(R"("Status": "Creating")"), HasSubstr("expected \"Active\" or \"Disabled\""));
-  EXPECT_THAT(only(R"("EnablePartitioning": true)"), HasSubstr("partitioned entities are not supported yet"));
+  EXPECT_THAT(only(R"("EnablePartitioning": true, "AutoDeleteOnIdle": "PT5M")"),
+              HasSubstr("do not go together yet"));
   EXPECT_THAT(only(R"("EnableExpress": true, "RequiresDuplicateDetection": true)"),
               HasSubstr("do not go together"));
 }
@@ -208,6 +209,34 @@ TEST(ConfigQueues, TheProfileDecidesAboutTheSizeOfMessages) {
   EXPECT_EQ(bytes(read("", "Standard")), 256u * 1024);
   EXPECT_EQ(bytes(read(R"("MaxMessageSizeInKilobytes": 2048)", "Premium")), 2048u * 1024);
   EXPECT_FALSE(read(R"("MaxMessageSizeInKilobytes": 2048)", "Standard").config);
+}
+
+// P5, P17, P56
+TEST(ConfigQueues, PartitionedEntitiesHaveTheirCountAndTheirQuota) {
+  const auto with = [](std::string_view omnibus) {
+    return read_config(fmt::format(R"({{"UserConfig": {{"Namespaces": [{{
+        "Queues": [{{"Name": "q", "Properties": {{"EnablePartitioning": true, "MaxSizeInMegabytes": 2048}}}},
+                   {{"Name": "plain"}}],
+        "Topics": [{{"Name": "t", "Properties": {{"EnablePartitioning": true}},
+                    "Subscriptions": [{{"Name": "s"}}]}}]
+        }}]}}, "Omnibus": {{{}}}}})",
+                                   omnibus),
+                       "");
+  };
+  const auto reading = with(R"("PartitionCount": 8)");
+  ASSERT_TRUE(reading.config);
+  const auto& space = reading.config->namespaces.at(0);
+  EXPECT_TRUE(space.queues.at(0).settings.is_partitioned);
+  EXPECT_EQ(space.queues.at(0).settings.partition_count, 8) << "said behind the queue";
+  EXPECT_EQ(space.queues.at(0).settings.size_bytes_max, std::uint64_t{2} << 30) << "of each partition";
+  EXPECT_EQ(space.queues.at(1).settings.partition_count, 1);
+  EXPECT_EQ(space.topics.at(0).settings.partition_count, 8);
+  EXPECT_EQ(with("").config->namespaces.at(0).queues.at(0).settings.partition_count, 16);
+  EXPECT_TRUE(with(R"("Quotas": {"PartitionedEntities": 2})").config);
+  const auto refused = with(R"("Quotas": {"PartitionedEntities": 1})");
+  EXPECT_FALSE(refused.config);
+  EXPECT_THAT(to_text(refused.findings.at(0)), HasSubstr("'Quotas.PartitionedEntities' allows 1"));
+  EXPECT_TRUE(with(R"("Quotas": {"PartitionedEntities": 0})").config) << "no limit";
 }
 
 TEST(ConfigQueues, TheQuotaOfEntitiesCounts) {

@@ -50,6 +50,7 @@ struct LaterCheck {
     script,                   // `target` has to be among the scripts
     message_size,             // not with every profile
     entities,                 // `count` so far in the namespace
+    partitioned_entities,     // of them
     subscriptions,            // `count` of one topic
     sql_filters,
     correlation_filters,

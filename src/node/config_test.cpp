@@ -242,11 +242,13 @@ TEST(Config, WrongTypesSayWhatIsExpected) {
 }
 
 TEST(Config, WhatIsNotUsedYetIsCheckedAndSaid) {
-  const auto reading = read_settings(R"("PartitionCount": 16, "AnonymousTerminus": true)");
+  const auto reading = read_settings(R"("PartitionCount": 4, "AnonymousTerminus": true)");
   EXPECT_TRUE(reading.config);
-  EXPECT_THAT(texts(reading), ElementsAre("warning line 1: Omnibus.PartitionCount: not used yet",
-                                          "warning line 1: Omnibus.AnonymousTerminus: not used yet"));
+  EXPECT_THAT(texts(reading), ElementsAre("warning line 1: Omnibus.AnonymousTerminus: not used yet"));
+  EXPECT_EQ(reading.config->partition_count, 4);
   EXPECT_FALSE(read_settings(R"("PartitionCount": 33)").config);
+  EXPECT_FALSE(read_settings(R"("PartitionCount": 1)").config);
+  EXPECT_TRUE(read_settings(R"("StoreSwitch": true)").config->store_switch);
   EXPECT_FALSE(read_settings(R"("AnonymousTerminus": 1)").config);
 }
 

@@ -126,8 +126,9 @@ TEST(ConfigTopics, MistakesAreNamedWithLineAndKey) {
   EXPECT_THAT(findings_of("{\"Name\": \"t\", \"Properties\": {\n\"AutoDeleteOnIdle\": \"PT1M\"}}"),
               ElementsAre("error line 2: " + at +
                           ".Properties.AutoDeleteOnIdle: AutoDeleteOnIdle of 't' must be at least 5 min"));
-  EXPECT_THAT(findings_of(R"({"Name": "t", "Properties": {"EnablePartitioning": true}})"),
-              ElementsAre(HasSubstr("partitioned entities are not supported yet")));
+  EXPECT_THAT(
+      findings_of(R"({"Name": "t", "Properties": {"EnablePartitioning": true, "AutoDeleteOnIdle": "PT5M"}})"),
+      ElementsAre(HasSubstr("do not go together yet")));
   EXPECT_THAT(
       findings_of(
           R"({"Name": "t", "Properties": {"EnableExpress": true, "RequiresDuplicateDetection": true}})"),

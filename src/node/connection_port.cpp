@@ -13,6 +13,8 @@ std::shared_ptr<const links::EntityFacts> ConnectionPort::find(std::string_view 
   return shard_.directory().find(name);
 }
 
+bool ConnectionPort::available(const links::Route& route) const { return shard_.is_available(route.store); }
+
 bool ConnectionPort::send(const links::Route& route, broker::Command& command) {
   const auto* attach = std::get_if<broker::AttachReceiver>(&command);
   const auto* close = std::get_if<broker::CloseReceiver>(&command);

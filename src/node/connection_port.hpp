@@ -21,6 +21,7 @@ class ConnectionPort final : public links::EntityPort {
   ConnectionPort& operator=(const ConnectionPort&) = delete;
 
   [[nodiscard]] std::shared_ptr<const links::EntityFacts> find(std::string_view name) override;
+  [[nodiscard]] bool available(const links::Route& route) const override;
   [[nodiscard]] bool send(const links::Route& route, broker::Command& command) override;
 
  private:

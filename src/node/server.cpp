@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -113,6 +114,12 @@ struct Server::Impl final : net::ConnectionHandler {
   Result<void> prepare_auth();
   Result<std::shared_ptr<net::TlsContext>> prepare_tls(std::string& ca_pem);
   Result<void> write_listen_file();
+  // Null: there is none.
+  [[nodiscard]] StoreHost* find_store(std::uint16_t number) const {
+    return number < roads.stores.size() ? roads.stores[number] : nullptr;
+  }
+  // Nothing: the request is about something else, or this is not switched on.
+  std::optional<net::HttpResponse> switch_store(const net::HttpRequest& request);
 
   std::unique_ptr<net::StreamHandler> on_amqp(net::Stream& stream, bool over_limit) override {
     for (const auto& shard : shards)
@@ -121,6 +128,7 @@ struct Server::Impl final : net::ConnectionHandler {
     return nullptr;
   }
   void on_http(net::HttpRequest request, net::HttpReply reply) override {
+    if (auto switched = switch_store(request)) return reply.send(*std::move(switched));
     reply.send(http->answer(request, tick_now()));
   }
   void on_trouble(const Error& what) override { spdlog::error("listener: {}", what.detail); }
@@ -228,6 +236,24 @@ Result<void> Server::Impl::open_stores() {
     spdlog::info("stores are opening: {} records read so far", records);
   }
   return ready.get();
+}
+
+// POST /$stores/3/down and /up: a store that is away, without having to break a disk. Whoever reaches the
+// port may do it, which is why the configuration has to say so.
+std::optional<net::HttpResponse> Server::Impl::switch_store(const net::HttpRequest& request) {
+  constexpr std::string_view begin = "/$stores/";
+  std::string_view path = request.target;
+  if (!options.config.store_switch || request.method != "POST" || !path.starts_with(begin))
+    return std::nullopt;
+  path.remove_prefix(begin.size());
+  std::uint16_t number = 0;
+  const auto [end, wrong] = std::from_chars(path.data(), path.data() + path.size(), number);
+  const std::string_view what{end, path.data() + path.size()};
+  StoreHost* store = wrong == std::errc{} ? find_store(number) : nullptr;
+  if (store == nullptr || (what != "/down" && what != "/up"))
+    return net::HttpResponse{.status = 404, .headers = {}, .body = ""};
+  what == "/down" ? store->take_down() : store->bring_back();
+  return net::HttpResponse{.status = 202, .headers = {}, .body = ""};
 }
 
 Result<void> Server::Impl::listen(std::shared_ptr<net::TlsContext> tls) {
@@ -374,6 +400,23 @@ std::string Server::key_hint() const {
   const std::string file = (impl_->folder->path() / "root.key").string();
   if (impl_->key.newly_generated) return fmt::format("this key is shown once; it is kept in {}", file);
   return fmt::format("the key is in {}", file);
+}
+
+bool Server::take_down(std::uint16_t store) {
+  StoreHost* host = impl_->find_store(store);
+  if (host != nullptr) host->take_down();
+  return host != nullptr;
+}
+
+bool Server::bring_back(std::uint16_t store) {
+  StoreHost* host = impl_->find_store(store);
+  if (host != nullptr) host->bring_back();
+  return host != nullptr;
+}
+
+bool Server::serves(std::uint16_t store) const {
+  const StoreHost* host = impl_->find_store(store);
+  return host != nullptr && host->is_available();
 }
 
 void Server::begin_shutdown() {

@@ -51,6 +51,12 @@ class Server {
   [[nodiscard]] std::string key_hint() const;
   [[nodiscard]] const std::filesystem::path& data() const;
 
+  // Administration: a store answers as if it had failed, until it is brought back; nothing is lost. Takes
+  // effect a moment later, which is when serves() says so. False: there is no such store.
+  [[nodiscard]] bool take_down(std::uint16_t store);
+  [[nodiscard]] bool bring_back(std::uint16_t store);
+  [[nodiscard]] bool serves(std::uint16_t store) const;
+
   void begin_shutdown();
   [[nodiscard]] bool drained() const;
   void close_stores();

@@ -76,6 +76,11 @@ class ServerTest : public testing::Test {
     socket.send("GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     return socket.receive_to_end();
   }
+  static std::string http_post(const std::string& address, const std::string& path) {
+    Socket socket(address);
+    socket.send("POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    return socket.receive_to_end();
+  }
   static void wait_until_drained(const Server& server) {
     for (int i = 0; i < 2000 && !server.drained(); ++i) std::this_thread::sleep_for(5ms);
     EXPECT_TRUE(server.drained());
@@ -113,6 +118,27 @@ TEST_F(ServerTest, ServesAmqpAndHttpOnTheSamePort) {
   EXPECT_EQ(amqp.receive(8), sasl_header);
   EXPECT_THAT(http_get(address, "/health"), HasSubstr("200 OK"));
   EXPECT_THAT(http_get(address, "/cert"), HasSubstr("BEGIN CERTIFICATE"));
+}
+
+TEST_F(ServerTest, AStoreIsSwitchedOverHttpWhereTheConfigurationAllowsIt) {
+  for (const bool allowed : {false, true}) {
+    auto with = options();
+    with.config.store_switch = allowed;
+    with.storage.stores = 2;
+    const auto server = Server::start(with);
+    ASSERT_TRUE(server) << server.error().detail;
+    const std::string address = (*server)->addresses()[0];
+    const auto serves = [&](bool wanted) {
+      for (int i = 0; i < 2000 && (*server)->serves(1) != wanted; ++i) std::this_thread::sleep_for(5ms);
+      return (*server)->serves(1) == wanted;
+    };
+    EXPECT_THAT(http_post(address, "/$stores/1/down"), HasSubstr(allowed ? "202" : "404"));
+    EXPECT_TRUE(serves(!allowed));
+    EXPECT_THAT(http_post(address, "/$stores/2/down"), HasSubstr("404")) << "there is none";
+    EXPECT_THAT(http_post(address, "/$stores/1/upside"), HasSubstr("404"));
+    EXPECT_THAT(http_post(address, "/$stores/1/up"), HasSubstr(allowed ? "202" : "404"));
+    EXPECT_TRUE(serves(true));
+  }
 }
 
 TEST_F(ServerTest, TwoBrokersCannotShareAFolderOrAnAddress) {

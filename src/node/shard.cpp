@@ -77,6 +77,8 @@ void Shard::take_answers(std::span<ConnectionAnswer> batch) {
     if (const auto stream = streams_.find(number); stream != streams_.end()) stream->second->delivered();
 }
 
+bool Shard::is_available(std::uint16_t store) const { return place_.roads->stores.at(store)->is_available(); }
+
 bool Shard::send(std::uint32_t connection, const links::Route& route, broker::Command& command) {
   Jam* jam = nullptr;
   if (const auto found = jams_.find(route.store); found != jams_.end()) jam = &found->second;

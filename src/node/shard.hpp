@@ -64,6 +64,7 @@ class Shard {
   // Where answers for connections of this shard go. Any thread.
   [[nodiscard]] net::Mailbox<ConnectionAnswer>& answers() { return answers_; }
 
+  [[nodiscard]] bool is_available(std::uint16_t store) const;
   // For the port of a connection. False: the road is full, and on_room() of that connection will be called.
   [[nodiscard]] bool send(std::uint32_t connection, const links::Route& route, broker::Command& command);
   // For a connection that is gone: this waits here until there is room.

@@ -51,6 +51,7 @@ StoreHost::StoreHost(StoreHostSettings settings, const Roads& roads, Shard& home
       answers_(roads.shards.size()),
       timer_(reactor_),
       give_up_(reactor_),
+      choice_(random_),
       retry_(reactor_) {
   if (settings_.folder) {
     writing_ = std::make_unique<journal::IoThread>();
@@ -153,6 +154,36 @@ void StoreHost::create(NewEntity entity, store::PartitionId topic, Created done)
   });
 }
 
+void StoreHost::remove(store::PartitionId id) {
+  post([this, id] {
+    const Instant now = wall_now();
+    store_->delete_partition(now, id, [this, id](const Result<void>& done) {
+      if (!done)
+        spdlog::warn("store={} partition {} could not be taken back: {}", settings_.number,
+                     static_cast<std::uint32_t>(id), done.error().detail);
+    });
+    end_turn(now);
+  });
+}
+
+void StoreHost::take_down() {
+  post([this] {
+    if (state_ != StoreState::open || std::exchange(taken_down_, true)) return;
+    const Instant now = wall_now();
+    store_->fail(now, "it was taken down by an administrator");
+    end_turn(now);
+  });
+}
+
+void StoreHost::bring_back() {
+  post([this] {
+    if (!std::exchange(taken_down_, false)) return;
+    const Instant now = wall_now();
+    store_->restore(now);
+    end_turn(now);
+  });
+}
+
 void StoreHost::start_errands() {
   post([this] {
     const Instant now = wall_now();
@@ -163,11 +194,14 @@ void StoreHost::start_errands() {
 
 void StoreHost::on_state(StoreState state, const std::string& why) {
   state_ = state;
+  available_.store(state == StoreState::open, std::memory_order_relaxed);
   tell_health();
   if (state == StoreState::open) {
     post([this] { opened(); });
   } else if (state == StoreState::opening) {
     opening_since_ = reactor_.now();
+  } else if (taken_down_) {
+    spdlog::warn("store={} is taken down", settings_.number);
   } else if (state == StoreState::failed) {
     // Its queues are made anew and ask again for what they forward.
     forwards_.clear();
@@ -324,14 +358,24 @@ void StoreHost::send_answers(std::size_t shard) {
 // Forwarding
 
 // Queues, topics and exchanges take messages; a subscription has them from its topic alone. [HTTP 12]
-Result<links::Route> StoreHost::forward_route(const store::ForwardRequest& request) const {
+Result<links::Route> StoreHost::forward_route(const store::ForwardRequest& request) {
   const auto target = home_.directory().find(request.target);
   if (!target) return fail(Errc::not_found, "The forwarding target '{}' is gone.", request.target);
   if (target->kind == links::EntityKind::subscription)
     return fail(Errc::not_allowed, "The forwarding target '{}' is a subscription.", request.target);
   if (request.walk && !target->exchange)
     return fail(Errc::not_allowed, "The alternate exchange '{}' is no exchange.", request.target);
-  return target->route;
+  if (!target->is_partitioned()) return target->route;
+  // The message's key counts at the target too; what has none goes where there is somebody. [SB 9.10]
+  auto command = store::forward_command(request, broker::RequestId::none, random_);
+  if (!command) return fail(command.error());
+  const auto keyed = links::keyed_partition(*target, command->messages);
+  if (!keyed) return fail(keyed.error());
+  if (*keyed) return target->partitions[**keyed];
+  const auto any = choice_.next(*target, [&](std::uint16_t index) {
+    return roads_.stores.at(target->partitions[index].store)->is_available();
+  });
+  return target->partitions[any.value_or(0)];
 }
 
 Result<std::optional<store::PartitionId>> StoreHost::on_forward(store::ForwardRequest& request) {
@@ -366,6 +410,8 @@ bool StoreHost::send_forward(store::ForwardRequest& request) {
     store_->forwarded(wall_now(), request.from, request.sequence, command.error());
     return true;
   }
+  if (const auto entity = home_.directory().find(request.target); entity && entity->is_partitioned())
+    std::ignore = links::keyed_partition(*entity, command->messages);  // read once already, for the route
   auto& road = roads_.stores.at(target->store)->commands();
   if (!road.try_push({store::PartitionId{target->partition}, std::move(*command)})) {
     if (!std::exchange(forwards_posted_, true))

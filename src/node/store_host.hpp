@@ -19,6 +19,7 @@
 #include "journal/disk.hpp"
 #include "journal/io_thread.hpp"
 #include "links/entity_port.hpp"
+#include "links/partition_choice.hpp"
 #include "net/mailbox.hpp"
 #include "net/reactor.hpp"
 #include "node/life.hpp"
@@ -53,6 +54,11 @@ class StoreHost final : private store::StoreOwner {
   using Created = std::move_only_function<void(Result<store::PartitionInfo>)>;
   // `topic` is the one of a new subscription.
   void create(NewEntity entity, store::PartitionId topic, Created done);
+  void remove(store::PartitionId id);
+  // Administration: the store answers as if it had failed, until it is brought back. Nothing is lost by it.
+  void take_down();
+  void bring_back();
+  [[nodiscard]] bool is_available() const { return available_.load(std::memory_order_relaxed); }
   // The home shard's directory knows all there is: messages may be forwarded.
   void start_errands();
   [[nodiscard]] net::Mailbox<StoreCommand>& commands() { return commands_; }
@@ -70,7 +76,7 @@ class StoreHost final : private store::StoreOwner {
   void on_answer(broker::Answer&& answer) override;
   void on_state(store::StoreState state, const std::string& why) override;
   void on_deadline(Instant due) override;
-  [[nodiscard]] Result<links::Route> forward_route(const store::ForwardRequest& request) const;
+  [[nodiscard]] Result<links::Route> forward_route(const store::ForwardRequest& request);
   Result<std::optional<store::PartitionId>> on_forward(store::ForwardRequest& request) override;
   void on_partition_gone(store::PartitionId id, const std::string& name) override;
   void on_progress(const store::Progress& progress) override;
@@ -108,6 +114,8 @@ class StoreHost final : private store::StoreOwner {
   Instant armed_for_ = broker::never;
 
   store::StoreState state_ = store::StoreState::closed;
+  std::atomic<bool> available_{false};  // open, and not taken down
+  bool taken_down_ = false;
   bool full_ = false;
   bool was_open_ = false;
   Tick opening_since_{};
@@ -117,6 +125,7 @@ class StoreHost final : private store::StoreOwner {
   std::unordered_map<std::uint32_t, store::ForwardRequest> forwards_under_way_;
   std::vector<store::ForwardRequest> forwards_later_;
   std::uint32_t last_forward_ = 0;
+  links::PartitionChoice choice_;  // for what is forwarded without a key
   bool forwards_posted_ = false;
   net::Timer retry_;
 
