@@ -20,7 +20,7 @@ def settings(profile, material):
     """The broker's Config.json for a profile. Every guess about its keys is in this function."""
     omnibus = {
         "main": {},
-        "queues": {},
+        "queues": {"Quotas": {"PartitionedEntities": 0}},
         "restart": {},
         "shutdown": {},
         "strict": {"TokenSeconds": 2},

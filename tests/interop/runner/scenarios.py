@@ -44,6 +44,14 @@ SESSIONS = [
 # Its settlement calls take no properties.
 PYTHON_QUEUES = [s for s in QUEUES if s not in ("queue/abandon-properties", "queue/dead-letter-properties")]
 
+# What a Service Bus SDK does with a queue of sixteen partitions: what can be told from a plain one, and what must not.
+PARTITIONS = [
+    "partition/send-receive", "partition/keyed-order", "partition/batch", "partition/mixed-batch",
+    "partition/receive-and-delete", "partition/settle", "partition/peek", "partition/schedule", "partition/defer",
+    "partition/renew-lock", "partition/duplicates", "partition/empty-receive", "partition/forward",
+    "partition-session/accept-named", "partition-session/accept-next", "partition-session/state",
+]
+
 # What a plain AMQP client does with a queue: links, credit, outcomes, nothing of Microsoft's.
 PLAIN_QUEUES = [
     "plain-queue/send-receive", "plain-queue/pre-settled", "plain-queue/accept", "plain-queue/release",
@@ -73,14 +81,17 @@ EXCHANGES = [
 ]
 
 CLIENTS = {
-    "js": SDK + QUEUES + SESSIONS + TOPICS + RULES,
+    "js": SDK + QUEUES + SESSIONS + TOPICS + RULES + PARTITIONS,
     # Only this version and Go list sessions.
-    "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + ["session/list"] + TOPICS,
-    "python-7.14": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + TOPICS,
+    "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + ["session/list"] + TOPICS + PARTITIONS,
+    "python-7.14": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + TOPICS + PARTITIONS,
     "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"]
-    + QUEUES + SESSIONS + ["session/list"] + TOPICS + ["topic/crowd"],
+    + QUEUES + SESSIONS + ["session/list"] + TOPICS + ["topic/crowd"]
+    + [s for s in PARTITIONS if s not in ("partition/settle", "partition/forward")],
     # The Java SDK takes a refused certificate for a passing trouble and reports only its own time-out.
-    "java": [s for s in SDK if s != "connect-tls/untrusted"] + QUEUES + SESSIONS + TOPICS + RULES,
+    "java": [s for s in SDK if s != "connect-tls/untrusted"] + QUEUES + SESSIONS + TOPICS + RULES + [
+        "partition/send-receive", "partition/keyed-order", "partition/peek", "partition/schedule", "partition/defer",
+        "partition-session/accept-named", "partition-session/accept-next"],
     "rhea": PLAIN + CBS + ["plain/tls", "plain/websocket", "no-sasl/attach-refused", "no-sasl/cbs",
                            "external/client-certificate", "idle/keep-alive", "reconnect/restart"]
     + PLAIN_QUEUES + EXCHANGES,
@@ -143,6 +154,8 @@ PROFILE = {
     "idle/silent-client-dropped": "idle",
     "queue": "queues",
     "session": "queues",
+    "partition": "queues",
+    "partition-session": "queues",
     "plain-queue": "queues",
     "wire": "queues",
     "topic": "queues",
@@ -167,6 +180,11 @@ SHAPES = {
     "queue/forward-dead-letters": {"ForwardDeadLetteredMessagesTo": "{to}"},
     "session/renew": {"RequiresSession": True, "LockDuration": f"PT{LOCK_SECONDS}S"},
     "session": {"RequiresSession": True},
+    "partition": {"EnablePartitioning": True},
+    "partition/duplicates": {"EnablePartitioning": True, "RequiresDuplicateDetection": True,
+                             "DuplicateDetectionHistoryTimeWindow": "PT1M"},
+    "partition/forward": {"EnablePartitioning": True, "ForwardTo": "{to}"},
+    "partition-session": {"EnablePartitioning": True, "RequiresSession": True},
     "plain-queue/modify": {"MaxDeliveryCount": 10},
     "wire/bytes-preserved": {"DefaultMessageTimeToLive": "P10675199DT2H48M5.4775807S"},  # no expiry to write into it
     "wire/renew-lock": {"LockDuration": f"PT{LOCK_SECONDS}S"},

@@ -301,7 +301,8 @@ func main() {
 		"plain/wrong-key":          plainWrongKey,
 		"idle/keep-alive":          keepAlive,
 	}
-	for _, more := range []map[string]func(*steps) string{queueScenarios, sessionScenarios, topicScenarios} {
+	for _, more := range []map[string]func(*steps) string{queueScenarios, sessionScenarios, topicScenarios,
+		partitionScenarios} {
 		for name, body := range more {
 			all[name] = withQueue(name, body)
 		}

@@ -100,4 +100,5 @@ if (broker.main) {
 for (const kind of ['hs256', 'rs256']) scenarios[`jwt/${kind}`] = by_jwt(context.jwt[kind], NOT_FOUND);
 for (const kind of ['bad-signature', 'expired']) scenarios[`jwt/${kind}`] = by_jwt(context.jwt[kind], UNAUTHORIZED);
 
-run({...scenarios, ...require('./queues.js'), ...require('./sessions.js'), ...require('./topics.js'), ...require('./rules.js')});
+run({...scenarios, ...require('./queues.js'), ...require('./sessions.js'), ...require('./partitions.js'),
+  ...require('./topics.js'), ...require('./rules.js')});

@@ -9,7 +9,8 @@ from azure.servicebus.exceptions import (MessagingEntityNotFoundError, ServiceBu
                                          ServiceBusAuthorizationError, ServiceBusConnectionError,
                                          ServiceBusError)
 
-import sessions  # noqa: F401  it and the module queues register their scenarios
+import partitions  # noqa: F401  these and the module queues register their scenarios
+import sessions  # noqa: F401
 import topics  # noqa: F401
 from report import REGISTERED, ask, check, context, run
 

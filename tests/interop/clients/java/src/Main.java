@@ -70,6 +70,7 @@ public final class Main {
         Map<String, Steps.Body> withQueues = new HashMap<>();
         Queues.register(withQueues);
         Sessions.register(withQueues);
+        Partitions.register(withQueues);
         Topics.register(withQueues);
         Rules.register(withQueues);
         withQueues.forEach((name, body) -> all.put(name, () -> {
