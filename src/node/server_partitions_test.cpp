@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -130,6 +131,40 @@ TEST_F(ServerPartitions, AStoreThatIsDownTakesOnlyItsPartitionsWithIt) {
   ASSERT_TRUE(server->bring_back(1));
   EXPECT_EQ(client.receive(receiver, 32 + 100 + 1).size(), 133u) << "what was there is there again";
   EXPECT_TRUE(client.complete_all(receiver));
+}
+
+// P3, P35: whichever store goes and whenever, a send without a key succeeds, and what was accepted is
+// received.
+TEST_F(ServerPartitions, StoresComeAndGoUnderLoad) {
+  const auto server = start(options());
+  ASSERT_TRUE(server);
+  constexpr std::size_t senders = 2;
+  constexpr std::size_t each = 1000;
+  std::atomic<std::size_t> done = 0;
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < senders; ++i)
+    threads.emplace_back([&, i] {
+      AmqpClient client(server->addresses()[0]);
+      auto& link = client.attach(Role::sender, "orders");
+      EXPECT_TRUE(client.send(link, numbered(each, fmt::format("s{} ", i))));
+      EXPECT_EQ(client.of(link).outcomes.size(), each);
+      ++done;
+    });
+  std::thread administrator([&] {
+    for (std::uint16_t round = 0; done < senders; ++round) {
+      const auto store = static_cast<std::uint16_t>(round % stores);
+      EXPECT_TRUE(server->take_down(store));
+      wait_until([&] { return !server->serves(store); });
+      EXPECT_TRUE(server->bring_back(store));
+      wait_until([&] { return server->serves(store); });
+    }
+  });
+  AmqpClient client(server->addresses()[0]);
+  auto& receiver = client.attach(Role::receiver, "orders");
+  receiver.grant(senders * each);
+  const auto bodies = client.receive(receiver, senders * each);
+  administrator.join();
+  EXPECT_EQ(std::set<std::string>(bodies.begin(), bodies.end()).size(), senders * each);
 }
 
 TEST_F(ServerPartitions, SessionsOfAllPartitionsAreFound) {
