@@ -178,6 +178,7 @@ void StoreHost::take_down() {
 void StoreHost::bring_back() {
   post([this] {
     if (!std::exchange(taken_down_, false)) return;
+    opening_since_ = reactor_.now();
     const Instant now = wall_now();
     store_->restore(now);
     end_turn(now);
@@ -200,7 +201,8 @@ void StoreHost::on_state(StoreState state, const std::string& why) {
     post([this] { opened(); });
   } else if (state == StoreState::opening) {
     opening_since_ = reactor_.now();
-  } else if (taken_down_) {
+  } else if (state == StoreState::failed && taken_down_) {
+    // Its queues stay as they are, and what they forward is still on its way.
     spdlog::warn("store={} is taken down", settings_.number);
   } else if (state == StoreState::failed) {
     // Its queues are made anew and ask again for what they forward.
