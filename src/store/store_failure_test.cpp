@@ -1,6 +1,8 @@
 // The world goes wrong: syncs fail, the disk fills up, bytes rot, somebody else has the store.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "store/store_rig.hpp"
 
 namespace omnibus::store {
@@ -79,6 +81,48 @@ TEST(StoreFailure, PlainReceiversGoOnWithTheCreditTheyHaveLeft) {
   rig.credit(id, who, 10, true);
   rig.turn();
   EXPECT_EQ(rig.owner->drained[who], 16u);
+}
+
+// What links to partitioned entities rely on: a partition that is away has nothing, and says so at once when
+// it is back and has something.
+TEST(StoreFailure, ReceiversThatWantToBeToldAreToldWhenTheStoreIsBack) {
+  for (const bool by_administration : {false, true}) {
+    StoreRig rig;
+    rig.open();
+    const auto id = rig.create("orders");
+    const auto who = receiver(1);
+    broker::AttachReceiver attach{who, broker::ConnectionId{1}, {}, broker::ReceiveMode::peek_lock, {}};
+    attach.notify = true;
+    rig.apply(id, attach);
+    rig.send(id, "kept");
+    rig.send(id, "too");
+    EXPECT_EQ(rig.owner->told[who], 1);
+    rig.credit(id, who, 1, true);
+    EXPECT_EQ(rig.next(who)->body, "kept");
+    EXPECT_EQ(rig.owner->told[who], 2) << "there is more";
+
+    if (by_administration) {
+      rig.store->fail(rig.owner->clock, "test");
+    } else {
+      rig.disk->fail_next_sync();
+      rig.start_send(id, {"lost"});
+    }
+    rig.turn();
+    ASSERT_EQ(rig.store->state(), StoreState::failed);
+    rig.credit(id, who, 3, true);
+    EXPECT_EQ(rig.owner->drained[who], 4u) << "lent credit comes back";
+    EXPECT_EQ(rig.owner->told[who], 2);
+
+    if (by_administration) rig.store->restore(rig.owner->clock);
+    rig.advance(10s);
+    ASSERT_EQ(rig.store->state(), StoreState::open);
+    EXPECT_EQ(rig.owner->told[who], 3);
+    rig.credit(id, who, 2, true);
+    rig.turn();  // it may have to be read back
+    EXPECT_TRUE(
+        std::ranges::any_of(rig.owner->deliveries[who], [](const auto& one) { return one.body == "too"; }));
+    EXPECT_GE(rig.owner->drained[who], 6u) << "the link counts on as if nothing had been";
+  }
 }
 
 TEST(StoreFailure, SessionsEndWithTheStore) {

@@ -37,6 +37,8 @@ class RecordingStoreOwner : public StoreOwner {
     order.push_back(name_of(answer));
     if (const auto* deliver = std::get_if<broker::Deliver>(&answer.effect)) {
       deliveries[deliver->receiver].push_back({*deliver, body_of(answer.message)});
+    } else if (const auto* there = std::get_if<broker::MessagesAvailable>(&answer.effect)) {
+      ++told[there->receiver];
     } else if (const auto* attached = std::get_if<broker::ReceiverAttached>(&answer.effect)) {
       EXPECT_TRUE(attach_answers.insert(attached->receiver).second) << "attached twice";
     } else if (const auto* accepted = std::get_if<broker::SessionAccepted>(&answer.effect)) {
@@ -98,6 +100,7 @@ class RecordingStoreOwner : public StoreOwner {
   std::map<broker::RequestId, broker::Answer> answers;
   std::map<broker::ReceiverId, std::deque<Delivered>> deliveries;
   std::set<broker::ReceiverId> attach_answers;
+  std::map<broker::ReceiverId, int> told;  // of messages that are there
   std::map<broker::ReceiverId, std::string> sessions;
   std::multimap<broker::ReceiverId, Error> refused;
   std::multimap<broker::ReceiverId, Error> detached;
