@@ -152,7 +152,8 @@ func partitionSchedule(s *steps) string {
 	if sender.CancelScheduledMessages(s.ctx, later[:1], nil) == nil {
 		fail("a cancelled message was cancelled again")
 	}
-	due := []*sb.Message{{Body: []byte("due"), PartitionKey: pointer("k")}, {Body: []byte("due"), PartitionKey: pointer("k")}}
+	due := []*sb.Message{
+		{Body: []byte("due"), PartitionKey: pointer("k")}, {Body: []byte("due"), PartitionKey: pointer("k")}}
 	got(sender.ScheduleMessages(s.ctx, due, time.Now().Add(time.Second), nil))
 	same(bodies(s.take(s.receiver(), 2)), []string{"due", "due"}, "due messages")
 	return ""

@@ -59,7 +59,8 @@ module.exports = with_queues({
   },
   'partition/receive-and-delete': async (client, queue) => {
     await send(client, queue, ...numbers(20).map(String));
-    same(sorted(await take(client.createReceiver(queue, {receiveMode: 'receiveAndDelete'}), 20)), numbers(20), 'bodies');
+    const receiver = client.createReceiver(queue, {receiveMode: 'receiveAndDelete'});
+    same(sorted(await take(receiver, 20)), numbers(20), 'bodies');
     await gone(client, queue);
   },
   'partition/settle': async (client, queue) => {
