@@ -102,6 +102,12 @@ void EntityClient::on_room() {
 }
 
 void EntityClient::deliver(broker::Answer& answer, Now now) {
+  hear(answer, now);
+  // Whoever heard it may have sent something on, and no input may follow that would take it along.
+  if (!completes_.tokens.empty() || !enqueues_.messages.empty()) flush();
+}
+
+void EntityClient::hear(broker::Answer& answer, Now now) {
   if (std::holds_alternative<broker::AcceptedEach>(answer.effect)) {
     broker::for_each_request(answer.effect, [&](broker::RequestId request) {
       broker::Answer one{broker::Accepted{request}};

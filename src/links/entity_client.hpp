@@ -66,7 +66,7 @@ class EntityClient {
 
   void send(const Route& route, broker::Command command);
   // What is gathered here goes with the next command of the connection, or by flush(), which the end of each
-  // input calls.
+  // input and of each answer calls.
   // A Complete that nobody waits for. Those of one receiver that follow one another go as one command.
   void complete(const Route& route, broker::ReceiverId receiver, const broker::LockToken& lock);
   // A message alone; the answer goes to `taker`. Those to one place that follow one another go as one
@@ -94,6 +94,7 @@ class EntityClient {
   [[nodiscard]] std::uint64_t id(std::uint32_t number) const {
     return std::uint64_t{connection_} << 32 | number;
   }
+  void hear(broker::Answer& answer, Now now);
   void answer(broker::RequestId request, broker::Answer& answer, Now now);
   void send_now(const Route& route, broker::Command command);
   void to_receiver(broker::ReceiverId receiver, broker::Answer& answer, Now now);

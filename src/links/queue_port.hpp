@@ -208,6 +208,12 @@ class QueuePort final : public EntityPort {
             broker::Answer answer{broker::Refused{one.request, {Errc::server_busy, "the store is down"}}};
             deliver(answer);
             return true;
+          } else if constexpr (requires { one.requests; }) {
+            for (const broker::RequestId request : one.requests) {
+              broker::Answer answer{broker::Refused{request, {Errc::server_busy, "the store is down"}}};
+              deliver(answer);
+            }
+            return true;
           }
           return false;
         },
