@@ -80,23 +80,28 @@ Error Topic::Parts::recovering() const {
 
 void Topic::Parts::on(const Enqueue& command) {
   check(!command.forwarded || command.messages.size() == 1, "a forwarded message comes alone");
-  if (auto error = refuse_messages(command.messages)) return refuse(command.request, std::move(*error));
-  const auto routed = publish(command);
-  if (!routed) return refuse(command.request, routed.error());
-  if (command.request == RequestId::none) return;
-  if (!*routed) {
-    Unrouted rest = unrouted(command);
-    // The first of a duplicate may not be durable yet.
-    if (rest.messages.size() < command.messages.size()) return emit_when_durable(std::move(rest));
-    return emit(std::move(rest));
-  }
-  // Also when all were duplicates, for the same reason.
-  emit_when_durable(Accepted{command.request});
+  take(command.request, command.messages, command.forwarded, command.steps);
 }
 
 void Topic::Parts::on(const EnqueueEach& command) {
   for (std::size_t i = 0; i < command.messages.size(); ++i)
-    on(Enqueue{command.requests.at(i), {command.messages[i]}, std::nullopt});
+    take(command.requests.at(i), {&command.messages[i], 1}, std::nullopt, 0);
+}
+
+void Topic::Parts::take(RequestId request, std::span<const IncomingMessage> messages,
+                        const std::optional<ForwardedFrom>& forwarded, std::uint8_t steps) {
+  if (auto error = refuse_messages(messages)) return refuse(request, std::move(*error));
+  const auto routed = publish(messages, forwarded, steps, nullptr);
+  if (!routed) return refuse(request, routed.error());
+  if (request == RequestId::none) return;
+  if (!*routed) {
+    Unrouted rest = unrouted(request, messages, steps);
+    // The first of a duplicate may not be durable yet.
+    if (rest.messages.size() < messages.size()) return emit_when_durable(std::move(rest));
+    return emit(std::move(rest));
+  }
+  // Also when all were duplicates, for the same reason.
+  emit_when_durable(Accepted{request});
 }
 
 void Topic::Parts::on(const Schedule& command) {

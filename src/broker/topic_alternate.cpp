@@ -27,12 +27,13 @@ bool Topic::Parts::leads_on(std::uint8_t steps) const {
          ascii_lower(settings.alternate_exchange) != ascii_lower(settings.name);
 }
 
-Unrouted Topic::Parts::unrouted(const Enqueue& command) const {
-  Unrouted rest{command.request, settings.unroutable, {}, {}, settings.requires_duplicate_detection};
-  if (!leads_on(command.steps)) return rest;
+Unrouted Topic::Parts::unrouted(RequestId request, std::span<const IncomingMessage> messages,
+                                std::uint8_t steps) const {
+  Unrouted rest{request, settings.unroutable, {}, {}, settings.requires_duplicate_detection};
+  if (!leads_on(steps)) return rest;
   rest.alternate = settings.alternate_exchange;
-  for (std::size_t i = 0; i < command.messages.size(); ++i)
-    if (!duplicates[i]) rest.messages.push_back(command.messages[i]);
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    if (!duplicates[i]) rest.messages.push_back(messages[i]);
   return rest;
 }
 

@@ -68,6 +68,9 @@ struct Topic::Parts {
   void emit_when_durable(Effect effect);
   void append(const TopicRecord& record);
   [[nodiscard]] Error recovering() const;
+  // One transfer, with its answer.
+  void take(RequestId request, std::span<const IncomingMessage> messages,
+            const std::optional<ForwardedFrom>& forwarded, std::uint8_t steps);
   [[nodiscard]] std::uint64_t size_bytes() const { return shared->bytes() + scheduled_bytes; }
   void wait_until(Instant when, SequenceNumber number, Scheduled& message);
   // Forgets a scheduled message; where its bytes lie is the answer.
@@ -75,11 +78,8 @@ struct Topic::Parts {
 
   // --- topic_publish.cpp
   [[nodiscard]] std::optional<Error> refuse_messages(std::span<const IncomingMessage> messages) const;
-  // All or nothing. False: none of them matches and they are wanted elsewhere; nothing was kept.
-  [[nodiscard]] Result<bool> publish(const Enqueue& command) {
-    return publish(command.messages, command.forwarded, command.steps, nullptr);
-  }
-  // `numbers`, when given, gets one per message; then the answer is never false.
+  // All or nothing. False: none of them matches and they are wanted elsewhere; nothing was kept. `numbers`,
+  // when given, gets one per message; then the answer is never false.
   [[nodiscard]] Result<bool> publish(std::span<const IncomingMessage> messages,
                                      const std::optional<ForwardedFrom>& forwarded, std::uint8_t steps,
                                      std::vector<SequenceNumber>* numbers);
@@ -98,7 +98,8 @@ struct Topic::Parts {
   // --- topic_alternate.cpp
   // Whether a message that came over so many alternates and matches nothing goes on to the alternate.
   [[nodiscard]] bool leads_on(std::uint8_t steps) const;
-  [[nodiscard]] Unrouted unrouted(const Enqueue& command) const;
+  [[nodiscard]] Unrouted unrouted(RequestId request, std::span<const IncomingMessage> messages,
+                                  std::uint8_t steps) const;
   // Of a scheduled message that nobody matched. False: it does not go there, and is given up.
   [[nodiscard]] bool leave(SequenceNumber number, Scheduled& message, const MessageFacts& facts);
   void try_later(SequenceNumber number, Scheduled& message);
