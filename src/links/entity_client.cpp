@@ -109,8 +109,9 @@ void EntityClient::deliver(broker::Answer& answer, Now now) {
 
 void EntityClient::hear(broker::Answer& answer, Now now) {
   if (std::holds_alternative<broker::AcceptedEach>(answer.effect)) {
+    broker::Answer one{broker::Accepted{}};
     broker::for_each_request(answer.effect, [&](broker::RequestId request) {
-      broker::Answer one{broker::Accepted{request}};
+      one.effect = broker::Accepted{request};
       this->answer(request, one, now);
     });
     return;

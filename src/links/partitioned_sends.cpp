@@ -7,7 +7,8 @@ namespace omnibus::links {
 PartitionedSends::PartitionedSends(LinkContext& context, std::shared_ptr<const EntityFacts> entity,
                                    AnswerTaker& taker)
     : context_(context), entity_(std::move(entity)), taker_(taker), choice_(context.random) {
-  check(entity_->partitions.size() <= 32, "a bit for each partition");
+  static_assert(broker::partitions_max <= 32, "a bit for each partition");
+  check(entity_->partitions.size() <= broker::partitions_max, "an entity has so many partitions at most");
 }
 
 Result<void> PartitionedSends::send(std::vector<broker::IncomingMessage> messages, std::uint64_t tag,

@@ -93,9 +93,7 @@ Result<bool> SenderEnd::go_on(std::uint64_t tag, broker::Unrouted& unrouted) {
   auto found = walks_.find(tag);
   if (found == walks_.end()) {
     if (unrouted.alternate.empty()) return false;
-    const auto route = route_to(*entity_, unrouted.messages);
-    if (!route) return fail(route.error());
-    found = walks_.emplace(tag, Walk{rules::AlternateWalk{entity_->name}, entity_, *route}).first;
+    found = walks_.emplace(tag, Walk{rules::AlternateWalk{entity_->name}, entity_}).first;
   }
   Walk& way = found->second;
   broker::Remember ids;
@@ -104,7 +102,7 @@ Result<bool> SenderEnd::go_on(std::uint64_t tag, broker::Unrouted& unrouted) {
     bytes += message.bytes.size();
     if (unrouted.remembers && message.facts.message_id) ids.ids.push_back(*message.facts.message_id);
   }
-  if (!ids.ids.empty()) way.remember.emplace_back(way.route, std::move(ids));
+  if (!ids.ids.empty()) way.remember.emplace_back(way.at->route, std::move(ids));
   if (unrouted.alternate.empty() || !way.walk.go_to(unrouted.alternate)) return false;
   // A message that would be dropped because its second way is closed is refused: its sender can do something.
   auto next = context_.entities.find(unrouted.alternate);
@@ -114,27 +112,13 @@ Result<bool> SenderEnd::go_on(std::uint64_t tag, broker::Unrouted& unrouted) {
   if (!next->exchange)
     return fail(Errc::not_allowed, "'{}', the alternate exchange of '{}', is no exchange.",
                 unrouted.alternate, way.at->name);
-  const auto route = route_to(*next, unrouted.messages);
-  if (!route) return fail(route.error());
   way.at = std::move(next);
-  way.route = *route;
   broker::Enqueue enqueue;
   enqueue.request = context_.entities.expect(*this, tag, bytes);
   enqueue.messages = std::move(unrouted.messages);
   enqueue.steps = way.walk.steps();
-  context_.entities.send(way.route, std::move(enqueue));
+  context_.entities.send(way.at->route, std::move(enqueue));
   return true;
-}
-
-Result<Route> SenderEnd::route_to(const EntityFacts& entity,
-                                  std::span<broker::IncomingMessage> messages) const {
-  if (!entity.is_partitioned()) return entity.route;
-  const auto keyed = keyed_partition(entity, messages);
-  if (!keyed) return fail(keyed.error());
-  if (*keyed) return entity.partitions[**keyed];
-  const auto any = PartitionChoice{context_.random}.next(
-      entity, [&](std::uint16_t index) { return context_.entities.available(entity.partitions[index]); });
-  return entity.partitions[any.value_or(0)];
 }
 
 // A sender that does not wait for outcomes can only be told by the end of its link [contract 4.2].

@@ -34,19 +34,15 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
 
  private:
   void on_answer(std::uint64_t tag, broker::Answer& answer, Now now) override;
-  // The way of a transfer along alternate exchanges.
+  // The way of a transfer along alternate exchanges. No exchange has partitions.
   struct Walk {
     rules::AlternateWalk walk;
     std::shared_ptr<const EntityFacts> at;  // who is asked now
-    Route route;                            // and which partition of it
     // Those behind it that detect duplicates, and what they have to know once somebody took the messages.
     std::vector<std::pair<Route, broker::Remember>> remember{};
   };
   // Sends what an exchange handed back to its alternate. False: it says itself what becomes of the transfer.
   [[nodiscard]] Result<bool> go_on(std::uint64_t tag, broker::Unrouted& unrouted);
-  // By the messages' key; without one, a partition that serves.
-  [[nodiscard]] Result<Route> route_to(const EntityFacts& entity,
-                                       std::span<broker::IncomingMessage> messages) const;
   void refuse(std::uint32_t delivery_id, bool settled, const Error& error, Now now);
   void refill();
 
