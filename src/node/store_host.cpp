@@ -360,30 +360,40 @@ void StoreHost::send_answers(std::size_t shard) {
 // Forwarding
 
 // Queues, topics and exchanges take messages; a subscription has them from its topic alone. [HTTP 12]
-Result<links::Route> StoreHost::forward_route(const store::ForwardRequest& request) {
-  const auto target = home_.directory().find(request.target);
+Result<Facts> StoreHost::forward_target(const store::ForwardRequest& request) const {
+  auto target = home_.directory().find(request.target);
   if (!target) return fail(Errc::not_found, "The forwarding target '{}' is gone.", request.target);
   if (target->kind == links::EntityKind::subscription)
     return fail(Errc::not_allowed, "The forwarding target '{}' is a subscription.", request.target);
   if (request.walk && !target->exchange)
     return fail(Errc::not_allowed, "The alternate exchange '{}' is no exchange.", request.target);
-  if (!target->is_partitioned()) return target->route;
-  // The message's key counts at the target too; what has none goes where there is somebody. [SB 9.10]
-  auto command = store::forward_command(request, broker::RequestId::none, random_);
-  if (!command) return fail(command.error());
-  const auto keyed = links::keyed_partition(*target, command->messages);
+  return target;
+}
+
+Result<links::Route> StoreHost::route_to(const links::EntityFacts& target,
+                                         std::span<broker::IncomingMessage> messages) {
+  if (!target.is_partitioned()) return target.route;
+  const auto keyed = links::keyed_partition(target, messages);
   if (!keyed) return fail(keyed.error());
-  if (*keyed) return target->partitions[**keyed];
-  const auto any = choice_.next(*target, [&](std::uint16_t index) {
-    return roads_.stores.at(target->partitions[index].store)->is_available();
+  if (*keyed) return target.partitions[**keyed];
+  const auto any = choice_.next(target, [&](std::uint16_t index) {
+    return roads_.stores.at(target.partitions[index].store)->is_available();
   });
-  return target->partitions[any.value_or(0)];
+  return target.partitions[any.value_or(0)];
 }
 
 Result<std::optional<store::PartitionId>> StoreHost::on_forward(store::ForwardRequest& request) {
-  const auto target = forward_route(request);
+  const auto target = forward_target(request);
   if (!target) return fail(target.error());
-  if (target->store == settings_.number) return std::optional{store::PartitionId{target->partition}};
+  links::Route route = (*target)->route;
+  if ((*target)->is_partitioned()) {
+    auto command = store::forward_command(request, broker::RequestId::none, random_);
+    if (!command) return fail(command.error());
+    const auto chosen = route_to(**target, command->messages);
+    if (!chosen) return fail(chosen.error());
+    route = *chosen;
+  }
+  if (route.store == settings_.number) return std::optional{store::PartitionId{route.partition}};
   forwards_.push_back(std::move(request));
   if (!std::exchange(forwards_posted_, true)) post([this] { send_forwards(); });
   return std::optional<store::PartitionId>{};
@@ -398,24 +408,22 @@ void StoreHost::send_forwards() {
 
 // False: the road is full; the request waits and send_forwards() comes again.
 bool StoreHost::send_forward(store::ForwardRequest& request) {
-  const auto target = forward_route(request);
-  if (!target) {
-    store_->forwarded(wall_now(), request.from, request.sequence, target.error());
+  const auto refused = [&](const Error& error) {
+    store_->forwarded(wall_now(), request.from, request.sequence, error);
     return true;
-  }
+  };
+  const auto target = forward_target(request);
+  if (!target) return refused(target.error());
   do ++last_forward_;
   while (last_forward_ == 0 || forwards_under_way_.contains(last_forward_));
   const auto id =
       static_cast<broker::RequestId>(std::uint64_t{store_asks | settings_.number} << 32 | last_forward_);
   auto command = store::forward_command(request, id, random_);
-  if (!command) {
-    store_->forwarded(wall_now(), request.from, request.sequence, command.error());
-    return true;
-  }
-  if (const auto entity = home_.directory().find(request.target); entity && entity->is_partitioned())
-    std::ignore = links::keyed_partition(*entity, command->messages);  // read once already, for the route
-  auto& road = roads_.stores.at(target->store)->commands();
-  if (!road.try_push({store::PartitionId{target->partition}, std::move(*command)})) {
+  if (!command) return refused(command.error());
+  const auto route = route_to(**target, command->messages);
+  if (!route) return refused(route.error());
+  auto& road = roads_.stores.at(route->store)->commands();
+  if (!road.try_push({store::PartitionId{route->partition}, std::move(*command)})) {
     if (!std::exchange(forwards_posted_, true))
       road.on_space(reactor_, while_alive(life_, [this] { send_forwards(); }));
     return false;

@@ -22,6 +22,7 @@
 #include "links/partition_choice.hpp"
 #include "net/mailbox.hpp"
 #include "net/reactor.hpp"
+#include "node/directory.hpp"
 #include "node/life.hpp"
 #include "node/new_entity.hpp"
 #include "node/roads.hpp"
@@ -76,7 +77,10 @@ class StoreHost final : private store::StoreOwner {
   void on_answer(broker::Answer&& answer) override;
   void on_state(store::StoreState state, const std::string& why) override;
   void on_deadline(Instant due) override;
-  [[nodiscard]] Result<links::Route> forward_route(const store::ForwardRequest& request);
+  [[nodiscard]] Result<Facts> forward_target(const store::ForwardRequest& request) const;
+  // By the messages' key, which counts at the target too; without one, where there is somebody. [SB 9.10]
+  [[nodiscard]] Result<links::Route> route_to(const links::EntityFacts& target,
+                                              std::span<broker::IncomingMessage> messages);
   Result<std::optional<store::PartitionId>> on_forward(store::ForwardRequest& request) override;
   void on_partition_gone(store::PartitionId id, const std::string& name) override;
   void on_progress(const store::Progress& progress) override;
