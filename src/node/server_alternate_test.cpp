@@ -13,14 +13,6 @@ using testing::UnorderedElementsAre;
 
 class ServerAlternate : public ServerRig {
  protected:
-  static std::vector<std::string> take(AmqpClient& client, const std::string& address, std::size_t count) {
-    auto& receiver = client.attach(Role::receiver, address);
-    EXPECT_TRUE(client.of(receiver).attached.value_or(false)) << address;
-    receiver.grant(static_cast<std::uint32_t>(count));
-    auto bodies = client.receive(receiver, count);
-    EXPECT_TRUE(client.complete_all(receiver));
-    return bodies;
-  }
   static Payload keyed(std::string_view body, std::string_view key) {
     amqp::MessageBuilder builder;
     const auto id = amqp::encode(amqp::Value{body});

@@ -44,6 +44,15 @@ class ServerRig : public testing::Test {
       all.push_back(AmqpClient::message(fmt::format("{}{}", prefix, i)));
     return all;
   }
+  // Waits for so many messages of an entity, completes them and gives their bodies.
+  static std::vector<std::string> take(AmqpClient& client, const std::string& address, std::size_t count) {
+    auto& receiver = client.attach(amqp::Role::receiver, address);
+    EXPECT_TRUE(client.of(receiver).attached.value_or(false)) << address;
+    receiver.grant(static_cast<std::uint32_t>(count));
+    auto bodies = client.receive(receiver, count);
+    EXPECT_TRUE(client.complete_all(receiver));
+    return bodies;
+  }
   // Two names of which the first lives in store 0 and the second in store 1, when there are two.
   static std::pair<std::string, std::string> apart() {
     std::pair<std::string, std::string> names;

@@ -15,15 +15,6 @@ using testing::HasSubstr;
 
 class ServerTopics : public ServerRig {
  protected:
-  // Waits for so many messages of an entity, completes them and gives their bodies.
-  static std::vector<std::string> take(AmqpClient& client, const std::string& address, std::size_t count) {
-    auto& receiver = client.attach(Role::receiver, address);
-    EXPECT_TRUE(client.of(receiver).attached.value_or(false)) << address;
-    receiver.grant(static_cast<std::uint32_t>(count));
-    auto bodies = client.receive(receiver, count);
-    EXPECT_TRUE(client.complete_all(receiver));
-    return bodies;
-  }
   static Payload sale(std::string_view body, std::int64_t amount, std::string_view region) {
     amqp::MessageBuilder builder;
     const auto id = amqp::encode(amqp::Value{body});
