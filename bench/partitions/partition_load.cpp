@@ -8,10 +8,9 @@
 // how long a message takes through each, where nothing else is to be waited for.
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <vector>
 
+#include "../load/options.hpp"
 #include "../load/pairs.hpp"
 #include "../load/rounds.hpp"
 
@@ -80,14 +79,9 @@ void print(int shards, const Figures& f) {
 int main(int argc, char** argv) {
   using namespace omnibus::bench;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  double seconds = 2;
-  int rounds = 3;
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::strcmp(argv[i], "--seconds") == 0) seconds = std::atof(argv[i + 1]);
-    if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::atoi(argv[i + 1]);
-  }
+  const LoadOptions options = read_options(argc, argv, {.rounds = 3});
   Figures figures[2];
-  for (int round = 0; round < rounds; ++round)
-    for (int shards = 1; shards <= 2; ++shards) measure(seconds, shards, figures[shards - 1]);
+  for (int round = 0; round < options.rounds; ++round)
+    for (int shards = 1; shards <= 2; ++shards) measure(options.seconds, shards, figures[shards - 1]);
   for (int shards = 1; shards <= 2; ++shards) print(shards, figures[shards - 1]);
 }

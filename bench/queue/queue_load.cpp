@@ -19,12 +19,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <thread>
 #include <vector>
 
 #include "../load/load_client.hpp"
+#include "../load/options.hpp"
 #include "../load/pairs.hpp"
 #include "../load/rounds.hpp"
 
@@ -147,46 +147,37 @@ void print(const Figures& f) {
 int main(int argc, char** argv) {
   using namespace omnibus::bench;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  double seconds = 2;
-  int rounds = 5;
-  std::filesystem::path folder = std::filesystem::temp_directory_path();
-  std::string only;
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::strcmp(argv[i], "--seconds") == 0) seconds = std::atof(argv[i + 1]);
-    if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::atoi(argv[i + 1]);
-    if (std::strcmp(argv[i], "--data") == 0) folder = argv[i + 1];
-    if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
-  }
-  const auto wanted = [&](std::string_view part) { return only.empty() || only == part; };
+  const LoadOptions options = read_options(argc, argv);
+  const double seconds = options.seconds;
   Figures f;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < options.rounds; ++round) {
     double bound = 0;
-    if (wanted("raw")) {
+    if (options.wants("raw")) {
       Histogram unused;
-      const double disk = raw_disk(folder, seconds, 100, 0, unused, RawWrite::appends);
-      f.disk_again.add(raw_disk(folder, seconds, 100, 0, unused, RawWrite::overwrites));
+      const double disk = raw_disk(options.folder, seconds, 100, 0, unused, RawWrite::appends);
+      f.disk_again.add(raw_disk(options.folder, seconds, 100, 0, unused, RawWrite::overwrites));
       const double loopback = raw_loopback(seconds);
       bound = std::min(disk, loopback);
       f.disk.add(disk);
       f.loopback.add(loopback);
     }
     double alone = 0;
-    if (wanted("one")) {
+    if (options.wants("one")) {
       const Flow one = flow(seconds, 1);
       alone = one.received_per_second;
       f.one.add(alone);
       f.one_per_cpu.add(one.per_cpu_second);
       if (bound > 0) f.one_of_raw.add(alone / bound);
     }
-    if (wanted("many")) {
+    if (options.wants("many")) {
       const Flow many = flow(seconds, 100);
       f.many.add(many.received_per_second);
       f.many_per_cpu.add(many.per_cpu_second);
       if (alone > 0) f.many_of_one.add(many.received_per_second / alone);
     }
-    if (wanted("latency")) {
+    if (options.wants("latency")) {
       Histogram sync;
-      raw_disk(folder, seconds, 1, 1000, sync, RawWrite::appends);
+      raw_disk(options.folder, seconds, 1, 1000, sync, RawWrite::appends);
       const Latency seen = measure_latency(config_of({queue_of("bench0")}), "bench0", seconds, 1000);
       f.sync_p50.add(sync.percentile(0.5));
       f.sync_p99.add(sync.percentile(0.99));

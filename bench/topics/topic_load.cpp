@@ -16,13 +16,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <thread>
 #include <vector>
 
 #include "../broker/broker_process.hpp"
 #include "../load/load_client.hpp"
+#include "../load/options.hpp"
 #include "../load/rounds.hpp"
 
 namespace omnibus::bench {
@@ -151,35 +151,28 @@ struct Figures {
 int main(int argc, char** argv) {
   using namespace omnibus::bench;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  double seconds = 1;
-  int rounds = 5;
-  std::string only;
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::strcmp(argv[i], "--seconds") == 0) seconds = std::atof(argv[i + 1]);
-    if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::atoi(argv[i + 1]);
-    if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
-  }
-  const auto wanted = [&](std::string_view part) { return only.empty() || only == part; };
+  const LoadOptions options = read_options(argc, argv, {.seconds = 1});
+  const double seconds = options.seconds;
   const std::pair<const char*, Kind> kinds[] = {
       {"all", Kind::all}, {"one", Kind::one}, {"sql", Kind::sql}, {"exchange", Kind::exchange}};
   Figures queue;
   std::map<std::pair<int, int>, Figures> published;  // by index of the kind, and subscriptions
   std::map<int, Figures> flows;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < options.rounds; ++round) {
     double alone = 0;
-    if (wanted("queue")) {
+    if (options.wants("queue")) {
       const auto one = publish(seconds, Kind::queue, 0);
       alone = one.per_second;
       queue.add(one, 0);
     }
     for (int kind = 0; kind < static_cast<int>(std::size(kinds)); ++kind)
       for (const int count : subscription_counts)
-        if (wanted(kinds[kind].first))
+        if (options.wants(kinds[kind].first))
           published[{kind, count}].add(publish(seconds, kinds[kind].second, count), alone);
     for (const int count : {1, 10})
-      if (wanted("flow")) flows[count].add(flow(seconds, count), 0);
+      if (options.wants("flow")) flows[count].add(flow(seconds, count), 0);
   }
-  if (wanted("queue"))
+  if (options.wants("queue"))
     fmt::print("queue: {}/s; {} per broker CPU second\n", queue.per_second.text(0), queue.per_cpu.text(0));
   for (const auto& [which, figures] : published)
     fmt::print(
