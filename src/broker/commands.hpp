@@ -49,6 +49,20 @@ struct EnqueueEach {
 struct Schedule {
   RequestId request = RequestId::none;
   std::vector<IncomingMessage> messages{};
+  std::vector<SequenceNumber> reserved{};  // by ReserveNumbers, one per message; empty: they are given now
+};
+// Numbers for messages that a transaction schedules: a client wants to know them before it commits. Nobody
+// else gets them, but for a restart that no such transaction outlives. Answer: Scheduled.
+struct ReserveNumbers {
+  RequestId request = RequestId::none;
+  std::uint32_t count = 0;
+};
+// Keeps messages for another entity and sends them on by itself, each as a message of its own [contract 7,
+// send-via]. To a queue or topic. Answer: Accepted, once durable, or Refused.
+struct EnqueueTransfer {
+  RequestId request = RequestId::none;
+  std::vector<IncomingMessage> messages{};
+  std::string destination{};
 };
 // All or nothing. Answer: Done once durable, or Refused{message_not_found}.
 struct CancelScheduled {
@@ -235,6 +249,22 @@ struct UpdateTopic {
   TopicSettings settings{};
 };
 
+// What a transaction does, in the order in which the client asked for it [contract 7]. None of the parts
+// wants an answer of its own.
+using TransactionWork = std::variant<Enqueue, Schedule, EnqueueTransfer, Settle, AddRule, RemoveRule>;
+struct TransactionStep {
+  std::uint16_t store = 0;
+  std::uint32_t partition = 0;
+  TransactionWork work{};
+};
+// All steps or none, also across a crash and across stores. To any store that has a step, where the
+// transaction is then decided; for the store, not for a partition of it. Answer: Done once all is durable and
+// in effect everywhere, or Refused with what the first step that failed would have answered.
+struct Transact {
+  RequestId request = RequestId::none;
+  std::vector<TransactionStep> steps{};
+};
+
 // The journal says how far it is durable.
 struct Persisted {
   Location through{};
@@ -245,10 +275,11 @@ struct StoreFailed {};
 // Time has passed; due at next_deadline().
 struct Wake {};
 
-using Command = std::variant<Enqueue, EnqueueEach, Schedule, CancelScheduled, AttachReceiver, SetCredit,
-                             CloseReceiver, Settle, RenewLocks, ReceiveDeferred, Peek, RenewSessionLock,
-                             SetSessionState, GetSessionState, ListSessions, BatchDelete, Purge,
-                             UpdateSettings, Forwarded, EnqueueTransferDeadLetter, AddRule, RemoveRule,
-                             ListRules, SetBinding, UpdateTopic, Persisted, StoreFailed, Wake, Remember>;
+using Command =
+    std::variant<Enqueue, EnqueueEach, Schedule, CancelScheduled, AttachReceiver, SetCredit, CloseReceiver,
+                 Settle, RenewLocks, ReceiveDeferred, Peek, RenewSessionLock, SetSessionState,
+                 GetSessionState, ListSessions, BatchDelete, Purge, UpdateSettings, Forwarded,
+                 EnqueueTransferDeadLetter, AddRule, RemoveRule, ListRules, SetBinding, UpdateTopic,
+                 Persisted, StoreFailed, Wake, Remember, ReserveNumbers, EnqueueTransfer, Transact>;
 
 }  // namespace omnibus::broker

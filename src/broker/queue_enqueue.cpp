@@ -175,4 +175,14 @@ void Queue::Parts::on(const EnqueueTransferDeadLetter& command) {
   if (command.request != RequestId::none) emit_when_durable(Accepted{command.request});
 }
 
+void Queue::Parts::on(const ReserveNumbers& command) {
+  refuse(command.request, {Errc::not_implemented, "numbers cannot be reserved yet"});
+}
+void Queue::Parts::on(const EnqueueTransfer& command) {
+  refuse(command.request, {Errc::not_implemented, "messages cannot be sent via another entity yet"});
+}
+void Queue::Parts::on(const Transact& command) {
+  refuse(command.request, {Errc::not_implemented, "transactions are not served yet"});
+}
+
 }  // namespace omnibus::broker

@@ -69,6 +69,9 @@ struct Queue::Parts {
   void on(const SetBinding& command);
   void on(const UpdateTopic& command);
   void on(const Remember&) {}  // only exchanges are asked to
+  void on(const ReserveNumbers& command);
+  void on(const EnqueueTransfer& command);
+  void on(const Transact& command);
   void on(const Persisted& command);
   void on(const StoreFailed& command);
   void on(const Wake& command);
