@@ -85,7 +85,8 @@ struct AttachReceiver {
   ReceiveMode mode = ReceiveMode::peek_lock;
   std::variant<std::monostate, NamedSession, NextSession> session{};
   // A link that receives from several partitions gives each its credit only when there is something:
-  // MessagesAvailable tells, once after the attach and once after each drain.
+  // MessagesAvailable tells, once after the attach and once after each drain. Those who wait for it are told
+  // one after another; who is told answers with a drain, or passes by a SetCredit without one.
   bool notify = false;
 };
 // The link may get deliveries up to `delivery_limit` counted since it attached: flow.delivery-count plus

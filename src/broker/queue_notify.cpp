@@ -4,21 +4,36 @@ namespace omnibus::broker {
 
 void Queue::Parts::tell_waiting() {
   for (const SubQueue sub_queue : {SubQueue::active, SubQueue::dead_letter, SubQueue::transfer_dead_letter}) {
-    const auto& armed = receivers.armed(sub_queue);
-    if (armed.empty() || !lanes[static_cast<std::size_t>(sub_queue)].has_available()) continue;
-    const std::vector<ReceiverId> ids{armed.begin(), armed.end()};
-    for (const ReceiverId id : ids) tell_or_arm(*receivers.find(id));
+    if (receivers.armed(sub_queue).empty() || receivers.someone_has_the_word(sub_queue) ||
+        !lanes[static_cast<std::size_t>(sub_queue)].has_available())
+      continue;
+    for (const auto& [place, id] : receivers.armed(sub_queue)) {
+      Receiver& receiver = *receivers.find(id);
+      if (!could_get_something(receiver)) continue;
+      receivers.disarm(receiver);
+      receivers.give_the_word(receiver);
+      emit(MessagesAvailable{receiver.id});
+      break;
+    }
   }
 }
 
-void Queue::Parts::tell_or_arm(Receiver& receiver) {
+// With credit it is served; one that lacks room is told when it has let go of something.
+bool Queue::Parts::could_get_something(const Receiver& receiver) const {
   const std::uint32_t slot = lanes[static_cast<std::size_t>(receiver.sub_queue)].first_available();
-  // With credit it is served; one that lacks room is told when it has let go of something.
-  const bool could_get =
-      slot != no_slot && !receiver.has_credit() && receivers.has_room(receiver, entries[slot].size);
-  if (!could_get) return receivers.arm(receiver);
+  return slot != no_slot && !receiver.has_credit() && receivers.has_room(receiver, entries[slot].size);
+}
+
+// Who took all it could and left something hears so at once: its link may have more credit by now, and a
+// drain of its client is not over. The word goes to the next one all the same, so that the more there is, the
+// more are asked.
+void Queue::Parts::asked_and_served(Receiver& receiver) {
+  receivers.take_the_word(receiver);
   receivers.disarm(receiver);
-  emit(MessagesAvailable{receiver.id});
+  if (could_get_something(receiver))
+    emit(MessagesAvailable{receiver.id});
+  else
+    receivers.arm(receiver);
 }
 
 }  // namespace omnibus::broker

@@ -136,10 +136,11 @@ struct Queue::Parts {
   void drained(Receiver& receiver);
 
   // --- queue_notify.cpp
-  // Tells who waits to hear that there is something.
+  // Tells the next of those who wait to hear that there is something, when it is somebody's turn.
   void tell_waiting();
-  // It has no credit now: tells it at once, or when something comes.
-  void tell_or_arm(Receiver& receiver);
+  [[nodiscard]] bool could_get_something(const Receiver& receiver) const;
+  // Its drain is done: it is told what is left, or waits to be told.
+  void asked_and_served(Receiver& receiver);
 
   // --- queue_settle.cpp
   // Into `found`, all or nothing.

@@ -161,7 +161,7 @@ void Queue::Parts::on(const SetCredit& command) {
     receiver->drain = command.drain;
     return;
   }
-  if (!command.drain) return;
+  if (!command.drain) return receivers.take_the_word(*receiver);
   serve();
   drained(*receiver);
 }
@@ -170,7 +170,7 @@ void Queue::Parts::drained(Receiver& receiver) {
   // The limit is a serial number that must never go back: a drain with credit 0 leaves it where it is.
   receiver.delivered = std::max(receiver.delivered, receiver.delivery_limit);
   receivers.set_limit(receiver, receiver.delivered);
-  if (receiver.notify) tell_or_arm(receiver);
+  if (receiver.notify) asked_and_served(receiver);
   LinkDrained effect{receiver.id, receiver.delivered};
   if (receiver.on_the_way == 0)
     emit(effect);

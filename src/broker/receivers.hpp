@@ -37,6 +37,7 @@ struct Receiver {
   Stands stands = Stands::nowhere;
   bool drain = false;               // asked while waiting for a session
   bool notify = false;              // wants to hear of what there is
+  std::uint64_t armed = 0;          // its place among those who wait to be told; 0: it does not
   std::uint32_t session = no_slot;  // when it holds one
   std::uint32_t on_the_way = 0;     // deliveries that wait for their removal to be durable
   std::uint64_t delivery_limit = 0;
@@ -79,13 +80,22 @@ class Receivers {
   void hold(ReceiverId id, std::uint32_t bytes);
   Receiver* let_go(ReceiverId id, std::uint32_t bytes);
 
-  // Who is told when there is something to get, once; then it arms again.
-  void arm(Receiver& receiver) { armed_[static_cast<std::size_t>(receiver.sub_queue)].insert(receiver.id); }
-  [[nodiscard]] const std::set<ReceiverId>& armed(SubQueue sub_queue) const {
+  // Who waits to be told that there is something to get. They take turns: one is told and has the word until
+  // it has asked, passed on or left, so that a message does not wake all who could take it.
+  void arm(Receiver& receiver);
+  [[nodiscard]] const std::set<std::pair<std::uint64_t, ReceiverId>>& armed(SubQueue sub_queue) const {
     return armed_[static_cast<std::size_t>(sub_queue)];
   }
-  void disarm(const Receiver& receiver) {
-    armed_[static_cast<std::size_t>(receiver.sub_queue)].erase(receiver.id);
+  void disarm(Receiver& receiver);
+  [[nodiscard]] bool someone_has_the_word(SubQueue sub_queue) const {
+    return word_[static_cast<std::size_t>(sub_queue)] != ReceiverId::none;
+  }
+  void give_the_word(const Receiver& receiver) {
+    word_[static_cast<std::size_t>(receiver.sub_queue)] = receiver.id;
+  }
+  void take_the_word(const Receiver& receiver) {
+    ReceiverId& who = word_[static_cast<std::size_t>(receiver.sub_queue)];
+    if (who == receiver.id) who = ReceiverId::none;
   }
 
   void wait_for_session(Receiver& receiver, Instant until);
@@ -110,7 +120,9 @@ class Receivers {
   std::list<Receiver*> lines_[sub_queue_count];
   // Who lacked room for a message, by the room it has.
   std::set<std::pair<std::uint64_t, ReceiverId>> aside_[sub_queue_count];
-  std::set<ReceiverId> armed_[sub_queue_count];
+  std::set<std::pair<std::uint64_t, ReceiverId>> armed_[sub_queue_count];
+  std::uint64_t last_armed_ = 0;
+  ReceiverId word_[sub_queue_count] = {};
   std::list<Receiver*> waiting_;
   std::set<std::pair<Instant, ReceiverId>> wait_ends_;
 };

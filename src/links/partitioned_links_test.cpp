@@ -24,6 +24,23 @@ TEST(PartitionedLinks, WithoutAKeyMessagesGoRound) {
   for (std::uint16_t i = 0; i < rig.count; ++i) EXPECT_EQ(rig.held(i), 2u) << i;
 }
 
+// So that they make one record, and are told of together.
+TEST(PartitionedLinks, WhatComesTogetherGoesToOnePartition) {
+  PartitionedRig rig;
+  auto& link = rig.attach("one more sender", amqp::Role::sender, "orders");
+  for (int round = 1; round <= 3; ++round) {
+    for (int i = 0; i < 10; ++i) {
+      amqp::Outgoing outgoing;
+      outgoing.tag = as_bytes("t");
+      link.send(outgoing, Payload::copy_of(PartitionedRig::encoded(fmt::format("{} {}", round, i))));
+    }
+    rig.pump();
+    std::vector<std::uint64_t> held;
+    for (std::uint16_t i = 0; i < rig.count; ++i) held.push_back(rig.held(i));
+    EXPECT_EQ(std::ranges::count(held, 10u), round) << "a partition for each round";
+  }
+}
+
 // P23, P24, P26, P28, P41
 TEST(PartitionedLinks, TheSameKeyIsAlwaysTheSamePartition) {
   PartitionedRig rig;

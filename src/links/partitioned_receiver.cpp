@@ -45,10 +45,15 @@ void PartitionedReceiver::on_delivery(broker::Answer& answer, Now now) {
     lend();
   } else if (const auto* drained = std::get_if<broker::LinkDrained>(&answer.effect)) {
     Part& part = part_of(drained->receiver);
-    lent_ -= std::exchange(part.lent, 0);
+    const std::uint32_t unused = std::exchange(part.lent, 0);
+    lent_ -= unused;
     part.limit = drained->delivered;
     part.asked = false;
     part.checked |= std::exchange(part.late, false);
+    // It had less than it was asked for. Before the next one is: who of those has anything?
+    if (unused > 0)
+      for (Part& other : parts_)
+        if (other.passed && !other.asked) ask(other, 0);
     lend();
     flush();
   } else if (std::holds_alternative<broker::ReceiverAttached>(answer.effect)) {
@@ -70,7 +75,7 @@ std::uint32_t PartitionedReceiver::free_credit() const {
 }
 
 void PartitionedReceiver::ask(Part& part, std::uint32_t credit) {
-  part.available = false;
+  part.available = part.passed = false;
   part.asked = true;
   part.late = draining_;
   part.lent = credit;
@@ -81,7 +86,8 @@ void PartitionedReceiver::ask(Part& part, std::uint32_t credit) {
 
 void PartitionedReceiver::lend() {
   if (ended_ || !is_attached()) return;
-  const auto takes = [](const Part& part) { return part.available && !part.asked; };
+  // Who was passed on may have something again; to lend it a share is the question.
+  const auto takes = [](const Part& part) { return (part.available || part.passed) && !part.asked; };
   auto takers = static_cast<std::uint32_t>(std::ranges::count_if(parts_, takes));
   for (std::size_t i = 0, at = turn_; i < parts_.size() && takers > 0; ++i, at = (at + 1) % parts_.size()) {
     const std::uint32_t free = free_credit();
@@ -92,9 +98,19 @@ void PartitionedReceiver::lend() {
     --takers;
     turn_ = (at + 1) % parts_.size();
   }
+  if (takers > 0 && lent_ == 0) pass();
   if (!draining_ || link_->credit() == 0) return;
   for (Part& part : parts_)
     if (!part.checked && !part.asked) ask(part, 0);
+}
+
+void PartitionedReceiver::pass() {
+  for (Part& part : parts_) {
+    if (!part.available || part.asked) continue;
+    part.available = false;
+    part.passed = true;
+    context_.entities.send(part.route, broker::SetCredit{part.receiver, part.limit, false});
+  }
 }
 
 void PartitionedReceiver::flush() {

@@ -3,8 +3,9 @@
 // One receiver at each partition, none of which has credit by itself. A partition says when it has something;
 // the link then lends it a share of the client's credit as a drain, so that what is not used comes back at
 // once. What is lent and what waits to be sent is never more than the client gave, and no message is locked
-// that the client did not ask for. Whose turn it is goes round, so that no partition starves. A client's
-// drain is answered when every partition has been asked since and none has anything.
+// that the client did not ask for. Whose turn it is goes round, so that no partition starves. A partition
+// tells one link at a time; without credit to lend, the link passes, and asks anew when it has some. A
+// client's drain is answered when every partition has been asked since and none has anything.
 //
 // Partitions whose store is down answer that they have nothing, and speak up when they are back: nothing is
 // to be done about them here.
@@ -32,6 +33,7 @@ class PartitionedReceiver final : public ReceiverLink, private DeliveryTaker {
     std::uint64_t limit = 0;  // as its receiver counts deliveries
     std::uint32_t lent = 0;   // credit it has now
     bool available = false;   // it said so since it was last asked
+    bool passed = false;      // it said so, and was told to ask others; it will not say so again
     bool asked = false;       // and has not answered
     bool late = false;        // it was asked after the client's drain began
     bool checked = false;     // and has answered that
@@ -45,6 +47,8 @@ class PartitionedReceiver final : public ReceiverLink, private DeliveryTaker {
   [[nodiscard]] Part& part_of(broker::ReceiverId receiver);
   [[nodiscard]] std::uint32_t free_credit() const;
   void ask(Part& part, std::uint32_t credit);
+  // There is nothing to lend and none that will come back: others may have what the partitions told of.
+  void pass();
   // Shares what is free among those who have something; a drain asks the others too.
   void lend();
 

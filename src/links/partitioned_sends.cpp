@@ -32,13 +32,13 @@ bool PartitionedSends::may_take(const Send& send, std::uint16_t partition) const
 
 bool PartitionedSends::send_next(std::uint32_t place) {
   Send& send = sends_[place];
-  if (!chosen_ || chosen_at_ != context_.entities.turn() || !may_take(send, *chosen_)) {
+  if (!chosen_ || chosen_at_ != context_.entities.turn() || !may_take(send, *chosen_))
     chosen_ = choice_.next(*entity_, [&](std::uint16_t index) { return may_take(send, index); });
-    chosen_at_ = context_.entities.turn();
-  }
   if (!chosen_) return false;
   send.tried |= 1u << *chosen_;
   send_to(*chosen_, place, send.messages);
+  // Only now: the first message for another place than the last one began a turn itself.
+  chosen_at_ = context_.entities.turn();
   return true;
 }
 
