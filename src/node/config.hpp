@@ -63,10 +63,12 @@ struct Config {
   enum class Profile { premium, standard } profile = Profile::premium;
   bool auth_on = true;
   bool require_tls = false;
-  std::vector<std::string> listen;     // empty: the defaults, or the command line's
-  std::uint32_t shards = 0;            // 0: one per core
-  std::uint16_t partition_count = 16;  // of new partitioned entities
-  bool store_switch = false;           // HTTP can take a store down and bring it back
+  std::vector<std::string> listen;  // empty: the defaults, or the command line's
+  std::uint32_t shards = 0;         // 0: one per core
+  std::uint16_t stores = 0;  // for new entities; 0: one per shard. Those that are there are opened anyway
+  std::vector<std::string> store_folders;  // by number; where there is none: in the data folder
+  std::uint16_t partition_count = 16;      // of new partitioned entities
+  bool store_switch = false;               // HTTP can take a store down and bring it back
   std::uint32_t frame_bytes_max = 65536;
   std::chrono::seconds idle_time_out{240};
   std::chrono::seconds token_wait{20};

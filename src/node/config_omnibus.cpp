@@ -11,6 +11,7 @@
 #include "auth/rights.hpp"
 #include "net/listener.hpp"
 #include "node/config_reader.hpp"
+#include "node/store_folders.hpp"
 
 namespace omnibus::node {
 namespace {
@@ -20,6 +21,7 @@ constexpr std::int64_t hour_seconds = 60 * 60;
 constexpr std::uint32_t frame_bytes_standard_max = 262'144;
 constexpr std::size_t name_bytes_max = 1024;
 constexpr std::size_t list_items_max = 64;
+constexpr std::size_t path_bytes_max = 4096;
 constexpr std::size_t secret_bytes_max = 4096;
 constexpr std::size_t certificate_file_bytes_max = 1024 * 1024;
 
@@ -49,6 +51,20 @@ void read_listen(const Place& at, Config& into) {
     if (address.empty()) return;
     if (!net::parse_host_port(address)) return item.error("expected \"HOST:PORT\", the port from 0 to 65535");
     into.listen.push_back(std::move(address));
+  });
+}
+
+// StoreFolders
+
+void read_store_folders(const Place& at, Config& into) {
+  read_array(at, stores_max, [&](const Place& item) {
+    std::string folder;
+    read_text(item, 1, path_bytes_max, folder);
+    if (folder.empty()) return;
+    if (folder.front() != '/') return item.error("expected an absolute path");
+    if (std::ranges::find(into.store_folders, folder) != into.store_folders.end())
+      return item.error("two stores cannot share a folder");
+    into.store_folders.push_back(std::move(folder));
   });
 }
 
@@ -258,12 +274,18 @@ void read_auth(const Place& at, Config& config) {
   if (const auto chosen = read_choice(at, names, Letters::exact)) config.auth_on = *chosen == 0;
 }
 
-constexpr std::array<Key<Config>, 21> omnibus_keys = {{
+constexpr std::array<Key<Config>, 23> omnibus_keys = {{
     {"Profile", read_profile},
     {"Auth", read_auth},
     {"RequireTls", [](const Place& at, Config& config) { read_bool(at, config.require_tls); }},
     {"Listen", read_listen},
     {"Shards", [](const Place& at, Config& config) { read_count(at, 0, 256, config.shards); }},
+    {"Stores",
+     [](const Place& at, Config& config) {
+       if (const auto count = read_integer(at, 0, stores_max))
+         config.stores = static_cast<std::uint16_t>(*count);
+     }},
+    {"StoreFolders", read_store_folders},
     {"MaxFrameBytes",
      [](const Place& at, Config& config) { read_count(at, 512, 1'048'576, config.frame_bytes_max); }},
     {"LinksPerConnection",

@@ -202,6 +202,7 @@ TEST(Config, FindingsAreBounded) {
 TEST(Config, SettingsArriveWhereTheyBelong) {
   const auto reading = read_settings(R"("Profile": "Standard", "Auth": "Off", "RequireTls": true,
     "Listen": ["127.0.0.1:0", "[::1]:5672", "*:443", "localhost:65535"], "Shards": 3, "MaxFrameBytes": 262144,
+    "Stores": 4, "StoreFolders": ["/disk1", "/disk2"],
     "LinksPerConnection": 7, "IdleTimeOutSeconds": 5, "GreetingSeconds": 2, "WriteTimeoutSeconds": 3,
     "TokenSeconds": 0, "NoLinkSeconds": 11, "IdleConnectionSeconds": 12, "IdleLinkSeconds": 13,
     "Quotas": {"Connections": 9, "Entities": 1}, "Tls": {"Names": ["broker.test"]})");
@@ -213,6 +214,8 @@ TEST(Config, SettingsArriveWhereTheyBelong) {
   EXPECT_TRUE(config.require_tls);
   EXPECT_THAT(config.listen, ElementsAre("127.0.0.1:0", "[::1]:5672", "*:443", "localhost:65535"));
   EXPECT_EQ(config.shards, 3u);
+  EXPECT_EQ(config.stores, 4u);
+  EXPECT_THAT(config.store_folders, ElementsAre("/disk1", "/disk2"));
   EXPECT_EQ(config.frame_bytes_max, 262144u);
   EXPECT_EQ(config.links_per_connection_max, 7u);
   EXPECT_EQ(config.idle_time_out, 5s);
@@ -231,6 +234,9 @@ TEST(Config, WrongTypesSayWhatIsExpected) {
   EXPECT_THAT(findings_of(R"("Auth": "off")"), ElementsAre(HasSubstr(R"(expected "On" or "Off")")));
   EXPECT_THAT(findings_of(R"("RequireTls": "true")"), ElementsAre(HasSubstr("expected true or false")));
   EXPECT_THAT(findings_of(R"("Shards": 1.5)"), ElementsAre(HasSubstr("expected an integer")));
+  EXPECT_THAT(findings_of(R"("Stores": 1025)"), ElementsAre(HasSubstr("expected an integer from 0 to 1024")));
+  EXPECT_THAT(findings_of(R"("StoreFolders": ["disk"])"), ElementsAre(HasSubstr("expected an absolute path")));
+  EXPECT_THAT(findings_of(R"("StoreFolders": ["/a", "/a"])"), ElementsAre(HasSubstr("two stores cannot share")));
   EXPECT_THAT(findings_of(R"("Shards": 99999999999999999999)"),
               ElementsAre(HasSubstr("expected an integer")));
   EXPECT_THAT(findings_of(R"("Listen": "a:1")"), ElementsAre(HasSubstr("expected an array")));

@@ -181,7 +181,14 @@ Result<void> Server::Impl::prepare() {
 }
 
 Result<void> Server::Impl::prepare_stores() {
-  const std::size_t wished = options.storage.stores != 0 ? options.storage.stores : pool->size();
+  const Config& config = options.config;
+  std::size_t wished = options.storage.stores != 0 ? options.storage.stores : config.stores;
+  if (wished == 0) wished = std::max(pool->size(), config.store_folders.size());
+  if (!options.ephemeral)
+    for (std::size_t i = 0; i < config.store_folders.size(); ++i)
+      if (auto done = place_store(folder->path(), static_cast<std::uint16_t>(i), config.store_folders[i]);
+          !done)
+        return fail(done.error());
   std::set<std::uint16_t> numbers;
   for (std::size_t i = 0; i < std::min<std::size_t>(wished, stores_max); ++i)
     numbers.insert(static_cast<std::uint16_t>(i));

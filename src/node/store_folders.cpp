@@ -42,6 +42,26 @@ Result<std::vector<StoreFolder>> list_stores(const fs::path& data) {
   return result;
 }
 
+Result<void> place_store(const fs::path& data, std::uint16_t number, const fs::path& folder) {
+  const fs::path link = store_path(data, number);
+  std::error_code trouble;
+  fs::create_directories(folder, trouble);
+  if (trouble)
+    return fail(Errc::io, "cannot make the folder '{}' of store {}: {}", folder.string(), number,
+                trouble.message());
+  if (fs::exists(fs::symlink_status(link, trouble))) {
+    if (fs::equivalent(link, folder, trouble)) return {};
+    return fail(Errc::invalid_field,
+                "store {} is to be in '{}', but there is one in '{}' already: move it there while no broker "
+                "runs, and "
+                "put a link to it in its place",
+                number, folder.string(), link.string());
+  }
+  fs::create_directory_symlink(folder, link, trouble);
+  if (trouble) return fail(Errc::io, "cannot make the link '{}': {}", link.string(), trouble.message());
+  return {};
+}
+
 Result<std::uint64_t> store_identity(journal::Folder& folder) {
   const auto names = folder.list();
   if (!names) return fail(names.error());

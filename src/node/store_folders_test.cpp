@@ -38,6 +38,20 @@ TEST_F(StoreFolders, TooManyAreRefusedAndAMissingFolderToo) {
   EXPECT_FALSE(list_stores(data_ / "nowhere"));
 }
 
+TEST_F(StoreFolders, AStoreCanLieElsewhere) {
+  const auto disk = data_ / "disk" / "omnibus";
+  ASSERT_TRUE(place_store(data_, 1, disk));
+  EXPECT_TRUE(place_store(data_, 1, disk)) << "it is there";
+  const auto stores = list_stores(data_);
+  ASSERT_EQ(stores->size(), 1u);
+  EXPECT_TRUE(fs::equivalent((*stores)[0].path, disk));
+  const auto refused = place_store(data_, 1, data_ / "another");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::invalid_field);
+  fs::create_directory(store_path(data_, 2));
+  EXPECT_FALSE(place_store(data_, 2, disk)) << "what is there does not move by itself";
+}
+
 TEST_F(StoreFolders, AFolderInUseIsNotLookedAt) {
   const auto refused = ReadLock::take(data_);
   ASSERT_FALSE(refused);
