@@ -43,6 +43,7 @@ class SegmentWriter {
 
  private:
   [[nodiscard]] std::optional<Failure> roll(const Batch& batch, Spare spare);
+  void zero_ahead();
   [[nodiscard]] Failure closed_by(Error error);
 
   std::shared_ptr<Folder> folder_;
@@ -52,6 +53,9 @@ class SegmentWriter {
   std::unique_ptr<File> file_;
   std::uint32_t segment_ = 0;  // the one file_ is; 0: none yet
   std::uint32_t end_ = 0;
+  std::uint64_t allocated_ = 0;      // of file_
+  std::uint64_t written_ = 0;        // of it, by records or zeros
+  std::uint32_t small_batches_ = 0;  // in a row
   std::optional<Failure> closed_;
 };
 
