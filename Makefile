@@ -15,7 +15,7 @@ run: ## build if needed and start the broker; ARGS="--data DIR" are handed to `o
 	@exec build/release/omnibus serve $(ARGS)
 
 test: ## everything: unit, rooms, TSan, fuzzers (FUZZ_SECONDS=5 each), release build, client interop
-	@scripts/bootstrap build test fuzz interop
+	@scripts/bootstrap build test interop
 	@scripts/test all
 
 check: ## the quick minute: dev build (ASan, UBSan), unit tests, rooms
@@ -27,7 +27,7 @@ bench: ## build and run the benchmarks; FILTER=regex chooses, results in build/b
 	@FILTER='$(FILTER)' scripts/bench
 
 fuzz: ## run every fuzzer for TIME seconds (60)
-	@scripts/bootstrap build test fuzz
+	@scripts/bootstrap build test
 	@FUZZ_SECONDS=$(TIME) scripts/test fuzz
 
 tsan: ## the tests of the concurrent rooms under TSan

@@ -241,9 +241,10 @@ class Story {
     }
     for (const auto& [id, message] : broker_->messages) {
       if (message.at > broker_->durable) continue;
-      const auto found = std::find_if(survivors_.begin(), survivors_.end(), [id = id](const auto& record) {
-        return Broker::id_of(as_bytes(record.body)) == id && record.body.size() > sizeof(id);
-      });
+      const auto found =
+          std::find_if(survivors_.begin(), survivors_.end(), [wanted = id](const auto& record) {
+            return Broker::id_of(as_bytes(record.body)) == wanted && record.body.size() > sizeof(wanted);
+          });
       std::string body;
       journal_->read(message.at, [&](const Result<StoredRecord>& record) {
         ASSERT_TRUE(record) << record.error().detail;

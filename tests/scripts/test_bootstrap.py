@@ -46,22 +46,22 @@ class Bootstrap(unittest.TestCase):
         return self.calls.read_text().splitlines() if self.calls.exists() else []
 
     def test_with_everything_there_it_is_silent_and_calls_no_apt(self):
-        self.installed("clang-19", "libclang-rt-19-dev", "lld-19")
-        done = self.run_it("fuzz")
+        self.installed("clang-format-19", "clang-tidy-19")
+        done = self.run_it("lint")
         self.assertEqual((done.returncode, done.stdout, done.stderr, self.called()), (0, "", "", []))
 
     def test_only_what_is_missing_is_installed_and_said_in_one_line(self):
-        self.installed("clang-19", "lld-19")
-        done = self.run_it("fuzz")
+        self.installed("clang-format-19")
+        done = self.run_it("lint")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stdout, "bootstrap: installing for 'fuzz' what is not here yet: libclang-rt-19-dev\n")
+        self.assertEqual(done.stdout, "bootstrap: installing for 'lint' what is not here yet: clang-tidy-19\n")
         self.assertEqual(
-            self.called(), ["apt-get -q -y update", "apt-get -q -y install --no-install-recommends libclang-rt-19-dev"]
+            self.called(), ["apt-get -q -y update", "apt-get -q -y install --no-install-recommends clang-tidy-19"]
         )
 
     def test_a_removed_package_whose_settings_stay_counts_as_missing(self):
         self.tool("dpkg-query", 'for n in "${@:4}"; do echo "config-files $n"; done')
-        self.assertIn("lld-19", self.run_it("fuzz").stdout)
+        self.assertIn("clang-tidy-19", self.run_it("lint").stdout)
 
     def test_a_package_of_two_groups_is_named_once(self):
         self.installed()
@@ -71,7 +71,7 @@ class Bootstrap(unittest.TestCase):
         self.installed()
         self.tool("id", "echo 1000")
         self.tool("sudo", f'echo sudo >> {self.calls}; exec "$@"')
-        self.assertEqual(self.run_it("fuzz").returncode, 0)
+        self.assertEqual(self.run_it("lint").returncode, 0)
         self.assertEqual(self.called()[0], "sudo")
 
     def fails_in_one_line(self, *groups):
@@ -83,17 +83,17 @@ class Bootstrap(unittest.TestCase):
     def test_without_rights_it_says_so_in_one_line(self):
         self.installed()
         self.tool("id", "echo 1000")
-        self.assertIn("not root and no sudo; as root: apt-get install clang-19", self.fails_in_one_line("fuzz"))
+        self.assertIn("not root and no sudo; as root: apt-get install clang-format-19", self.fails_in_one_line("lint"))
 
     def test_without_apt_it_says_so_in_one_line(self):
         (self.bin / "apt-get").unlink()
         self.installed()
-        self.assertIn("not a Debian system", self.fails_in_one_line("fuzz"))
+        self.assertIn("not a Debian system", self.fails_in_one_line("lint"))
 
     def test_without_network_it_gives_the_reason_of_apt_in_one_line(self):
         self.installed()
         self.tool("apt-get", 'echo Reading; echo "E: Unable to locate package $7" >&2; exit 100')
-        self.assertIn("E: Unable to locate package", self.fails_in_one_line("fuzz"))
+        self.assertIn("E: Unable to locate package", self.fails_in_one_line("lint"))
 
     def test_an_unknown_group_is_refused(self):
         self.installed()

@@ -70,9 +70,11 @@ TEST(Value, ArraysKeepTheirConstructor) {
 }
 
 TEST(ValueDeathTest, AnArrayElementOfAnotherTypeIsOurMistake) {
-  EXPECT_DEATH(encode(Value::array(code::long_, {Value{1}})), "another type");
-  EXPECT_DEATH(encode(Value::array(code::smallulong, {Value{std::uint64_t{256}}})), "cannot hold");
-  EXPECT_DEATH(encode(Value::array(code::string8, {Value{std::string(256, 'x')}})), "cannot hold");
+  EXPECT_DEATH(static_cast<void>(encode(Value::array(code::long_, {Value{1}}))), "another type");
+  EXPECT_DEATH(static_cast<void>(encode(Value::array(code::smallulong, {Value{std::uint64_t{256}}}))),
+               "cannot hold");
+  EXPECT_DEATH(static_cast<void>(encode(Value::array(code::string8, {Value{std::string(256, 'x')}}))),
+               "cannot hold");
 }
 
 TEST(EncoderDeathTest, AScopeLeftOpenIsOurMistake) {
