@@ -136,6 +136,7 @@ struct Forward {
   std::uint8_t hops = 0;
   SharedChanges changes;   // what the target must start from; never null
   std::uint8_t steps = 0;  // of an exchange: alternates on the message's way to it
+  bool transfer = false;   // sent via this entity: at the target a message like any other
 };
 // A scheduled message of a topic is due: its bytes are wanted back, in Topic::distribute().
 struct Distribute {

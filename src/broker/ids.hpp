@@ -56,8 +56,13 @@ inline constexpr unsigned partition_shift = 48;
   return static_cast<std::uint16_t>(static_cast<std::uint64_t>(sequence) >> partition_shift);
 }
 
-enum class SubQueue : std::uint8_t { active, dead_letter, transfer_dead_letter };
-inline constexpr std::size_t sub_queue_count = 3;
+enum class SubQueue : std::uint8_t {
+  active,
+  dead_letter,
+  transfer_dead_letter,
+  transfer,  // kept for another entity [contract 7, send-via]; nobody receives from it or peeks into it
+};
+inline constexpr std::size_t sub_queue_count = 4;
 
 enum class ReceiveMode : std::uint8_t { peek_lock, receive_and_delete };
 

@@ -17,12 +17,12 @@ std::uint32_t LockTable::add(const Lock& lock) {
     locks_[index] = lock;
   }
   check(by_token_.emplace(lock.token, index).second, "a lock token is used once");
-  if (!lock.of_session) heap_.add(index);
+  if (!lock.of_session && !lock.held) heap_.add(index);
   return index;
 }
 
 void LockTable::remove(std::uint32_t index) {
-  if (!locks_[index].of_session) heap_.remove(index);
+  if (!locks_[index].of_session && !locks_[index].held) heap_.remove(index);
   by_token_.erase(locks_[index].token);
   locks_[index] = Lock{};
   free_.push_back(index);
@@ -33,9 +33,25 @@ void LockTable::remove(std::uint32_t index) {
   }
 }
 
+void LockTable::hold(std::uint32_t index) {
+  Lock& lock = locks_[index];
+  check(!lock.held, "a lock is held once");
+  if (!lock.of_session) heap_.remove(index);
+  lock.of_session = false;
+  lock.held = true;
+}
+
+void LockTable::let_go(std::uint32_t index, bool to_session) {
+  Lock& lock = locks_[index];
+  check(lock.held, "only a held lock is let go");
+  lock.held = false;
+  lock.of_session = to_session;
+  if (!to_session) heap_.add(index);
+}
+
 void LockTable::renew(std::uint32_t index, std::int64_t until) {
   locks_[index].until = until;
-  heap_.moved_in_time(index);
+  if (!locks_[index].held) heap_.moved_in_time(index);
 }
 
 std::uint32_t LockTable::find(const LockToken& token) const {

@@ -21,6 +21,7 @@ struct Lock {
   std::uint32_t slot = no_slot;
   std::uint32_t place = no_slot;  // in the heap, or in the session's list
   bool of_session = false;
+  bool held = false;  // by a prepared transaction: it ends with that, and by nothing else
 };
 
 class LockTable {
@@ -32,6 +33,9 @@ class LockTable {
   std::uint32_t add(const Lock& lock);
   void remove(std::uint32_t index);
   void renew(std::uint32_t index, std::int64_t until);
+  // A held lock has no end of its own. It is not of a session, or has just left its list.
+  void hold(std::uint32_t index);
+  void let_go(std::uint32_t index, bool to_session);
   // no_slot when nobody holds that token.
   [[nodiscard]] std::uint32_t find(const LockToken& token) const;
   [[nodiscard]] Lock& operator[](std::uint32_t index) { return locks_[index]; }

@@ -37,10 +37,13 @@ struct MessageChanges {
   std::optional<std::string> dead_letter_source{};
   // At an exchange, from the address it was sent to; nothing: its subject.
   std::optional<std::string> routing_key{};
+  // Of a message that is kept for another entity: which one.
+  std::optional<std::string> destination{};
 
   [[nodiscard]] bool empty() const {
     return application_properties.empty() && edits.empty() && !dead_letter_reason &&
-           !dead_letter_description && !enqueue_sequence && !dead_letter_source && !routing_key;
+           !dead_letter_description && !enqueue_sequence && !dead_letter_source && !routing_key &&
+           !destination;
   }
   // What it weighs in memory and in the entity's size.
   [[nodiscard]] std::size_t bytes() const;

@@ -40,6 +40,7 @@ QueueCounts Queue::counts() const {
   counts.scheduled = count(SubQueue::active, EntryState::scheduled);
   counts.dead_letter = in(SubQueue::dead_letter);
   counts.transfer_dead_letter = in(SubQueue::transfer_dead_letter);
+  counts.transfer = in(SubQueue::transfer);
   counts.locked = parts_->locks.size();
   counts.sessions = parts_->sessions.size();
   counts.receivers = parts_->receivers.size();
@@ -57,6 +58,7 @@ void Queue::Parts::run(const Command& command) {
 }
 
 void Queue::Parts::refuse(RequestId request, Error error) {
+  check(!decided, "a step of a transaction was judged before it is carried out");
   if (request != RequestId::none) emit(Refused{request, std::move(error)});
 }
 

@@ -21,6 +21,7 @@
 #include "broker/effects.hpp"
 #include "broker/queue_settings.hpp"
 #include "broker/shared_payloads.hpp"
+#include "broker/transaction_tally.hpp"
 
 namespace omnibus::broker {
 
@@ -31,6 +32,7 @@ struct QueueCounts {
   std::uint64_t scheduled = 0;
   std::uint64_t dead_letter = 0;
   std::uint64_t transfer_dead_letter = 0;
+  std::uint64_t transfer = 0;  // on their way to another entity [contract 7, send-via]
   std::uint64_t locked = 0;  // of all sub-queues
   std::uint64_t sessions = 0;
   std::uint64_t receivers = 0;
@@ -62,6 +64,20 @@ class Queue {
   [[nodiscard]] bool take_sync_wish();
   // When Wake is due; `never` when nothing waits for time.
   [[nodiscard]] Instant next_deadline() const;
+
+  // Transactions [contract 7]. What would refuse this step, besides those that are in `tally`; when nothing
+  // does it is added to them. Changes nothing.
+  [[nodiscard]] std::optional<Error> refusal(Instant now, const TransactionWork& work,
+                                             TransactionTally& tally) const;
+  // Carries out a step that refusal() let pass at the same time, or whose locks are held since: it is not
+  // judged again. What is told, is told as after apply().
+  void carry_out(Instant now, const TransactionWork& work, Effects& effects);
+  // Locks that refusal() let pass stay as they are until carry_out() or let_go(): they do not expire, and
+  // nobody else can settle, renew or lose them. Journals nothing: hold_again() repeats it after recovery.
+  [[nodiscard]] std::vector<HeldLock> hold(const std::vector<LockToken>& tokens);
+  void hold_again(const HeldLock& lock);
+  // The transaction was rolled back: locks go on, those that have ended meanwhile end now.
+  void let_go(Instant now, const std::vector<HeldLock>& held, Effects& effects);
 
   // Recovery: slices of the last complete checkpoint, then every record after it, then recovered(). A record
   // that cannot be read is `decode_error`: the journal is damaged or from a newer version.

@@ -5,7 +5,7 @@
 // records that follow the checkpoint's beginning are replayed over it: a message that changed after its slice
 // was written is brought up to date by them. Messages only ever move forward in the order in which slices are
 // written (a later number, a later sub-queue), so none is missed between two slices; one that moved in
-// between is written twice, and the later slice is right.
+// between is written twice, and the later slice is right. So transfers come before their dead letters.
 
 namespace omnibus::broker {
 namespace {
@@ -22,6 +22,10 @@ enum MessageFlag : std::uint8_t {
   is_deferred = 64,
   is_scheduled = 128,
 };
+
+constexpr std::array<SubQueue, sub_queue_count> slice_order{SubQueue::active, SubQueue::dead_letter,
+                                                            SubQueue::transfer,
+                                                            SubQueue::transfer_dead_letter};
 
 }  // namespace
 
@@ -108,7 +112,8 @@ bool Queue::Parts::write_slice(CheckpointSink& sink, std::size_t messages_max) {
     case Phase::messages: {
       begin(payloads ? SliceKind::copies : SliceKind::messages);
       while (count < messages_max) {
-        const std::uint32_t slot = lanes[at.sub_queue].at_or_after(at.sequence);
+        const auto lane = static_cast<std::size_t>(slice_order.at(at.sub_queue));
+        const std::uint32_t slot = lanes[lane].at_or_after(at.sequence);
         if (slot != no_slot) {
           if (payloads) out.put(static_cast<std::uint8_t>(entries[slot].has(Entry::is_copy)));
           write_message(out, slot);
@@ -165,6 +170,10 @@ bool Queue::Parts::read_message(RecordReader& in, bool copy) {
     return false;
   read.sub_queue = static_cast<SubQueue>(sub_queue);
   if ((flags & in_session) && read.sub_queue != SubQueue::active) return false;
+  // What is kept for another entity is only that, and knows for which.
+  if (read.sub_queue == SubQueue::transfer &&
+      (copy || !with.destination || (flags & (is_locked | is_deferred | is_scheduled | was_deferred))))
+    return false;
   if ((flags & is_scheduled) && (copy || (flags & (is_locked | is_deferred)))) return false;
   // It may have been written in an earlier slice, before it moved; this one is younger.
   const SequenceNumber earlier[] = {read.sequence, (flags & is_scheduled) || copy ? 0 : read.ttl_or_origin};

@@ -69,18 +69,14 @@ void Queue::move_copy(SequenceNumber number, const StoredMessage& to) {
   parts_->entries[slot].offset = to.offset;
 }
 
-namespace {
-
-Error no_rules(const QueueSettings& settings) {
+Error Queue::Parts::no_rules() const {
   return {Errc::not_allowed, fmt::format("'{}' is no subscription and has no rules", settings.name)};
 }
 
-}  // namespace
-
-void Queue::Parts::on(const AddRule& command) { refuse(command.request, no_rules(settings)); }
-void Queue::Parts::on(const RemoveRule& command) { refuse(command.request, no_rules(settings)); }
-void Queue::Parts::on(const ListRules& command) { refuse(command.request, no_rules(settings)); }
-void Queue::Parts::on(const SetBinding& command) { refuse(command.request, no_rules(settings)); }
-void Queue::Parts::on(const UpdateTopic& command) { refuse(command.request, no_rules(settings)); }
+void Queue::Parts::on(const AddRule& command) { refuse(command.request, no_rules()); }
+void Queue::Parts::on(const RemoveRule& command) { refuse(command.request, no_rules()); }
+void Queue::Parts::on(const ListRules& command) { refuse(command.request, no_rules()); }
+void Queue::Parts::on(const SetBinding& command) { refuse(command.request, no_rules()); }
+void Queue::Parts::on(const UpdateTopic& command) { refuse(command.request, no_rules()); }
 
 }  // namespace omnibus::broker

@@ -4,13 +4,15 @@
 namespace omnibus::broker {
 
 std::optional<Error> Queue::Parts::refuse_messages(std::span<const IncomingMessage> messages,
-                                                   bool forwarded) {
+                                                   bool without_sessions,
+                                                   std::uint64_t promised) const {
+  if (decided) return std::nullopt;
   if (failed) return Error{Errc::server_busy, fmt::format("the store of '{}' is recovering", settings.name)};
   if (!may_send(settings.status))
     return Error{Errc::entity_disabled, fmt::format("sending to '{}' is disabled", settings.name)};
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = promised;
   for (const auto& message : messages) {
-    if (settings.requires_session && !message.facts.session_id && !forwarded)
+    if (settings.requires_session && !message.facts.session_id && !without_sessions)
       return Error{Errc::not_allowed,
                    fmt::format("'{}' requires a SessionId on every message", settings.name)};
     if (message.bytes.size() > settings.message_bytes_max)
@@ -29,6 +31,25 @@ Instant Queue::Parts::expiry(Instant enqueued, std::uint64_t ttl_ms) const {
   auto ttl = settings.default_time_to_live;
   if (ttl_ms != 0) ttl = std::min(ttl, std::chrono::milliseconds{ttl_ms});
   return ttl >= unlimited ? never : enqueued + ttl;
+}
+
+void Queue::Parts::fill_item(StoredRecord::Item& item, const IncomingMessage& message) const {
+  const auto& [facts, bytes] = message;
+  item.size = static_cast<std::uint32_t>(bytes.size());
+  item.properties_bytes = facts.application_properties_bytes;
+  item.message_id = settings.requires_duplicate_detection ? facts.message_id : std::nullopt;
+  item.scheduled = facts.scheduled && *facts.scheduled > now;
+  item.due = item.scheduled ? *facts.scheduled : expiry(now, facts.ttl_ms.value_or(0));
+  if (item.scheduled) item.ttl_ms = facts.ttl_ms.value_or(0);
+  if (settings.requires_session) item.session_id = facts.session_id;
+}
+
+void Queue::Parts::append_stored(StoredRecord& record) {
+  writer.clear();
+  encode_record(writer, record);
+  record.head_bytes = static_cast<std::uint32_t>(writer.size());
+  appended = effects->sink.append(writer.bytes(), bodies);
+  add_stored(record, appended, [](const StoredRecord::Item&) { return EntryState::pending; });
 }
 
 void Queue::Parts::store(std::span<const IncomingMessage> messages,
@@ -51,13 +72,7 @@ void Queue::Parts::store(std::span<const IncomingMessage> messages,
       history.add(*facts.message_id, now, settings.duplicate_window);
     }
     auto& item = record.items.emplace_back();
-    item.size = static_cast<std::uint32_t>(bytes.size());
-    item.properties_bytes = facts.application_properties_bytes;
-    item.message_id = settings.requires_duplicate_detection ? facts.message_id : std::nullopt;
-    item.scheduled = facts.scheduled && *facts.scheduled > now;
-    item.due = item.scheduled ? *facts.scheduled : expiry(now, facts.ttl_ms.value_or(0));
-    if (item.scheduled) item.ttl_ms = facts.ttl_ms.value_or(0);
-    if (settings.requires_session) item.session_id = facts.session_id;
+    fill_item(item, messages[i]);
     if (forwarded) {
       item.hops = forwarded->hops;
       MessageChanges with = forwarded->changes ? *forwarded->changes : MessageChanges{};
@@ -79,12 +94,28 @@ void Queue::Parts::store(std::span<const IncomingMessage> messages,
     numbers->push_back(dropped[i] != 0 ? spare++ : stored++);
   record.next = spare;
   if (record.items.empty() && record.next == record.first) return;
+  append_stored(record);
+}
 
-  writer.clear();
-  encode_record(writer, record);
-  record.head_bytes = static_cast<std::uint32_t>(writer.size());
-  appended = effects->sink.append(writer.bytes(), bodies);
-  add_stored(record, appended, [](const StoredRecord::Item&) { return EntryState::pending; });
+// Messages whose numbers their sender knows already: one record for each, because one that is dropped as a
+// duplicate leaves a gap.
+void Queue::Parts::store_reserved(const Schedule& command) {
+  active_now();
+  StoredRecord& record = stored_record;
+  record.enqueued = now;
+  for (std::size_t i = 0; i < command.messages.size(); ++i) {
+    const auto& id = command.messages[i].facts.message_id;
+    if (settings.requires_duplicate_detection && id) {
+      if (history.seen(*id, now, settings.duplicate_window)) continue;
+      history.add(*id, now, settings.duplicate_window);
+    }
+    record.items.clear();
+    record.first = knows(command.reserved[i]) ? next_sequence : command.reserved[i];
+    record.next = record.first + 1;
+    fill_item(record.items.emplace_back(), command.messages[i]);
+    bodies.assign(1, &command.messages[i].bytes);
+    append_stored(record);
+  }
 }
 
 void Queue::Parts::on(const Enqueue& command) {
@@ -115,15 +146,31 @@ void Queue::Parts::on(const EnqueueEach& command) {
   }
 }
 
-void Queue::Parts::on(const Schedule& command) {
+std::optional<Error> Queue::Parts::schedule_refusal(const Schedule& command) const {
   for (const auto& message : command.messages)
     if (!message.facts.scheduled)
-      return refuse(command.request,
-                    {Errc::argument_error, "a scheduled message needs x-opt-scheduled-enqueue-time"});
+      return Error{Errc::argument_error, "a scheduled message needs x-opt-scheduled-enqueue-time"};
+  if (command.reserved.empty()) return std::nullopt;
+  if (command.reserved.size() != command.messages.size())
+    return Error{Errc::argument_error, fmt::format("{} numbers for {} messages", command.reserved.size(),
+                                                   command.messages.size())};
+  for (const SequenceNumber number : command.reserved)
+    if (number <= sequence_base(settings.partition) || number >= next_sequence || knows(number))
+      return Error{Errc::argument_error, fmt::format("number {} was not reserved in '{}', or is used",
+                                                     number, settings.name)};
+  return std::nullopt;
+}
+
+void Queue::Parts::on(const Schedule& command) {
+  if (auto error = schedule_refusal(command); error && !decided)
+    return refuse(command.request, std::move(*error));
   if (auto error = refuse_messages(command.messages, false))
     return refuse(command.request, std::move(*error));
-  Scheduled answer{command.request, {}};
-  store(command.messages, std::nullopt, &answer.sequences);
+  Scheduled answer{command.request, command.reserved};
+  if (command.reserved.empty())
+    store(command.messages, std::nullopt, &answer.sequences);
+  else
+    store_reserved(command);
   if (command.request != RequestId::none) emit_when_durable(std::move(answer));
 }
 
@@ -166,23 +213,32 @@ void Queue::Parts::on(const EnqueueTransferDeadLetter& command) {
   with.dead_letter_reason = truncated(command.reason, dead_letter_text_chars_max);
   with.dead_letter_description = truncated(command.description, dead_letter_text_chars_max);
   item.changes = intern(std::move(with));
-  writer.clear();
-  encode_record(writer, record);
-  record.head_bytes = static_cast<std::uint32_t>(writer.size());
-  const Payload* payload = &command.message->bytes;
-  appended = effects->sink.append(writer.bytes(), {&payload, 1});
-  add_stored(record, appended, [](const StoredRecord::Item&) { return EntryState::pending; });
+  bodies.assign(1, &command.message->bytes);
+  append_stored(record);
   if (command.request != RequestId::none) emit_when_durable(Accepted{command.request});
 }
 
+// A record without messages says that the numbers are taken. It is awaited: a store that fails and comes back
+// would otherwise give them to others, while whoever asked is still there.
 void Queue::Parts::on(const ReserveNumbers& command) {
-  refuse(command.request, {Errc::not_implemented, "numbers cannot be reserved yet"});
+  if (auto error = refuse_messages({}, false)) return refuse(command.request, std::move(*error));
+  if (command.count > reserved_max)
+    return refuse(command.request,
+                  {Errc::argument_out_of_range, fmt::format("at most {} numbers at once", reserved_max)});
+  Scheduled answer{command.request, {}};
+  StoredRecord& record = stored_record;
+  record.items.clear();
+  record.first = next_sequence;
+  record.enqueued = now;
+  for (std::uint32_t i = 0; i < command.count; ++i) answer.sequences.push_back(take_number());
+  record.next = next_sequence;
+  bodies.clear();
+  if (command.count > 0) append_stored(record);
+  if (command.request != RequestId::none) emit_when_durable(std::move(answer));
 }
-void Queue::Parts::on(const EnqueueTransfer& command) {
-  refuse(command.request, {Errc::not_implemented, "messages cannot be sent via another entity yet"});
-}
+
 void Queue::Parts::on(const Transact& command) {
-  refuse(command.request, {Errc::not_implemented, "transactions are not served yet"});
+  refuse(command.request, {Errc::not_allowed, "a transaction is asked of the store, not of an entity"});
 }
 
 }  // namespace omnibus::broker

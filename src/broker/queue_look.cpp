@@ -136,6 +136,8 @@ void Queue::Parts::on(const Purge& command) {
     from = entries[slot].sequence + 1;
     // What is not durable yet, or is being handed to another entity, is not there to be removed.
     if (entries[slot].state == EntryState::pending || entries[slot].state == EntryState::forwarding) continue;
+    // A transaction that is prepared settles it.
+    if (entries[slot].state == EntryState::locked && locks[entries[slot].link].held) continue;
     slots.push_back(slot);
     record.sequences.push_back(entries[slot].sequence);
   }

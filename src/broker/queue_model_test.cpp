@@ -64,8 +64,9 @@ struct Model {
       if (found->second.state == ModelMessage::scheduled) to_activate.push_back(number);
       if (found->second.state == ModelMessage::available) expire(settings, number);
     }
-    std::stable_sort(to_activate.begin(), to_activate.end(),
-                     [&](auto a, auto b) { return messages.at(a).due < messages.at(b).due; });
+    std::sort(to_activate.begin(), to_activate.end(), [&](auto a, auto b) {
+      return std::pair{messages.at(a).due, a} < std::pair{messages.at(b).due, b};
+    });
     for (const auto number : to_activate) {
       ModelMessage m = messages.at(number);
       messages.erase(number);

@@ -10,6 +10,8 @@
 //   queue_time.cpp        what happens because time passes
 //   queue_replay.cpp      repeating decisions from records
 //   queue_copies.cpp      what a topic hands to its subscription
+//   queue_transactions.cpp  steps of transactions: judged, held, carried out
+//   queue_transfers.cpp   what is sent via this queue to another entity
 //   queue_checkpoint.cpp  the same in slices, for a fast start
 #pragma once
 
@@ -112,14 +114,40 @@ struct Queue::Parts {
   void settle_touched();
 
   // --- queue_enqueue.cpp
+  // `without_sessions`: they need no session id here. `promised` bytes are to come besides.
   [[nodiscard]] std::optional<Error> refuse_messages(std::span<const IncomingMessage> messages,
-                                                     bool forwarded);
+                                                     bool without_sessions, std::uint64_t promised = 0) const;
+  [[nodiscard]] std::optional<Error> schedule_refusal(const Schedule& command) const;
   [[nodiscard]] Instant expiry(Instant enqueued, std::uint64_t ttl_ms) const;
   void store(std::span<const IncomingMessage> messages, const std::optional<ForwardedFrom>& forwarded,
              std::vector<SequenceNumber>* numbers);
+  void store_reserved(const Schedule& command);
+  void fill_item(StoredRecord::Item& item, const IncomingMessage& message) const;
+  // The record with `bodies` behind it; its messages are pending.
+  void append_stored(StoredRecord& record);
   [[nodiscard]] SequenceNumber take_number() { return next_sequence++; }
 
+  // --- queue_transfers.cpp
+  [[nodiscard]] std::optional<Error> destination_refusal(const EnqueueTransfer& command) const;
+  void serve_transfers();
+  void transferred(std::uint32_t slot, const std::optional<Error>& error);
+  [[nodiscard]] Instant transfer_deadline() const;
+
+  // --- queue_transactions.cpp
+  enum class Sends : std::uint8_t { messages, transfers };
+  [[nodiscard]] std::optional<Error> sends_refusal(std::span<const IncomingMessage> messages,
+                                                   TransactionTally& tally, Sends what) const;
+  [[nodiscard]] std::optional<Error> refusal(Instant at, const Enqueue& work, TransactionTally& tally) const;
+  [[nodiscard]] std::optional<Error> refusal(Instant at, const Schedule& work, TransactionTally& tally) const;
+  [[nodiscard]] std::optional<Error> refusal(Instant at, const EnqueueTransfer& work,
+                                             TransactionTally& tally) const;
+  [[nodiscard]] std::optional<Error> refusal(Instant at, const Settle& work, TransactionTally& tally) const;
+  [[nodiscard]] std::optional<Error> refusal(Instant at, const AddRule& work, TransactionTally& tally) const;
+  [[nodiscard]] std::optional<Error> refusal(Instant at, const RemoveRule& work,
+                                             TransactionTally& tally) const;
+
   // --- queue_copies.cpp
+  [[nodiscard]] Error no_rules() const;
   void add_copy(const AdoptedCopy& copy, EntryState state);
 
   // --- queue_serve.cpp
@@ -147,6 +175,13 @@ struct Queue::Parts {
   [[nodiscard]] std::optional<Error> find_locks(const std::vector<LockToken>& tokens,
                                                 const std::optional<std::string>& session_id,
                                                 ReceiverId receiver);
+  [[nodiscard]] std::optional<Error> look_for_locks(const std::vector<LockToken>& tokens,
+                                                    const std::optional<std::string>& session_id,
+                                                    ReceiverId receiver,
+                                                    std::vector<std::uint32_t>& into) const;
+  // What an outcome would merge into the application properties.
+  [[nodiscard]] static Bytes properties_of(const Outcome& outcome);
+  [[nodiscard]] std::optional<Error> outcome_refusal(std::uint32_t slot, const Outcome& outcome) const;
   void complete_found();
   [[nodiscard]] Result<SharedChanges> merged(std::uint32_t slot, Bytes properties);
   void give_back(std::uint32_t slot, bool counted, bool journaled);
@@ -158,6 +193,9 @@ struct Queue::Parts {
   // --- queue_sessions.cpp
   void accept_session(Receiver& receiver, std::uint32_t session);
   void grant_sessions();
+  // A lock in the session's list, and out of it.
+  void join_session(std::uint32_t lock, std::uint32_t session);
+  void leave_session(std::uint32_t lock);
   // The link let it go, or its lock ran out.
   void end_session(std::uint32_t session, bool ran_out);
   [[nodiscard]] Result<std::uint32_t> held_session(const std::string& id, ConnectionId connection) const;
@@ -188,7 +226,7 @@ struct Queue::Parts {
     enum class Phase : std::uint8_t { head, sessions, messages, history, done };
     Phase phase = Phase::done;
     std::optional<std::string> session_id;
-    std::size_t sub_queue = 0;
+    std::size_t sub_queue = 0;  // the place in the order of slices
     SequenceNumber sequence = 0;
     std::uint64_t history = 0;
   };
@@ -201,7 +239,8 @@ struct Queue::Parts {
   Random& random;
 
   EntryTable entries;
-  std::array<Lane, sub_queue_count> lanes{Lane{entries}, Lane{entries}, Lane{entries}};
+  std::array<Lane, sub_queue_count> lanes{Lane{entries}, Lane{entries}, Lane{entries},
+                                          Lane{entries}};
   DeadlineHeap<EntryTable, &Entry::due, &Entry::link> deadlines{entries};
   LockTable locks;
   Sessions sessions{entries};
@@ -234,6 +273,10 @@ struct Queue::Parts {
   std::vector<Waiting> new_deliveries;  // what waits for new_removals
   std::size_t forwards_on_the_way = 0;
   SequenceNumber dead_letter_forward_from = 0;
+  std::size_t transfers_on_the_way = 0;
+  SequenceNumber transfer_from = 0;    // how far the round of transfers is
+  Instant transfers_retry_at = never;  // some destination was full: the next round
+  std::chrono::seconds transfer_patience{1};
 
   Instant accessed{};
   Instant idle_asked{};
@@ -247,6 +290,7 @@ struct Queue::Parts {
   RemovedRecord removed_record;
 
   // Only during apply().
+  bool decided = false;  // it was judged before, and cannot be refused any more
   Instant now{};
   Effects* effects = nullptr;
 };

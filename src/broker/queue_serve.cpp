@@ -26,6 +26,7 @@ void Queue::Parts::serve() {
   };
   line(SubQueue::active, settings.forward_to);
   line(SubQueue::dead_letter, settings.forward_dead_letters_to);
+  serve_transfers();
   serve_line(SubQueue::transfer_dead_letter);
   while (!touched.empty()) {
     // The list may grow while it is worked through.
@@ -235,6 +236,7 @@ void Queue::Parts::serve_forwards(SubQueue sub_queue, const std::string& target)
 void Queue::Parts::on(const Forwarded& command) {
   const std::uint32_t slot = find(command.sequence);
   if (failed || slot == no_slot || entries[slot].state != EntryState::forwarding) return;
+  if (entries[slot].sub_queue == SubQueue::transfer) return transferred(slot, command.error);
   --forwards_on_the_way;
   if (!command.error) return remove(slot);
   const bool dead = entries[slot].sub_queue == SubQueue::dead_letter;

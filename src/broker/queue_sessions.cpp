@@ -32,6 +32,19 @@ void Queue::Parts::grant_sessions() {
   }
 }
 
+void Queue::Parts::join_session(std::uint32_t lock, std::uint32_t session) {
+  auto& held = sessions[session].held;
+  locks[lock].place = static_cast<std::uint32_t>(held.size());
+  held.push_back(lock);
+}
+
+void Queue::Parts::leave_session(std::uint32_t lock) {
+  auto& held = sessions[entries[locks[lock].slot].session].held;
+  held[locks[lock].place] = held.back();
+  locks[held.back()].place = locks[lock].place;
+  held.pop_back();
+}
+
 void Queue::Parts::end_session(std::uint32_t index, bool ran_out) {
   auto& session = sessions[index];
   // Each one that goes back leaves the list; a lock that ran out counts as an attempt, a link that left

@@ -39,16 +39,26 @@ std::optional<Error> Queue::Parts::find_locks(const std::vector<LockToken>& toke
                                               const std::optional<std::string>& session_id,
                                               ReceiverId receiver) {
   found.clear();
+  return look_for_locks(tokens, session_id, receiver, found);
+}
+
+std::optional<Error> Queue::Parts::look_for_locks(const std::vector<LockToken>& tokens,
+                                                  const std::optional<std::string>& session_id,
+                                                  ReceiverId receiver,
+                                                  std::vector<std::uint32_t>& into) const {
   for (const auto& token : tokens) {
     const std::uint32_t lock = locks.find(token);
+    if (lock != no_slot && locks[lock].held && !decided)
+      return Error{Errc::message_lock_lost,
+                   fmt::format("a lock of '{}' is being settled by a transaction", settings.name)};
     if (lock != no_slot) {
       const Entry& entry = entries[locks[lock].slot];
-      if (session_id && locks[lock].of_session && sessions[entry.session].id != *session_id)
+      if (!decided && session_id && locks[lock].of_session && sessions[entry.session].id != *session_id)
         return Error{Errc::session_lock_lost,
                      fmt::format("session '{}' of '{}' does not hold the lock", *session_id, settings.name)};
-      if (std::find(found.begin(), found.end(), lock) != found.end())
+      if (std::find(into.begin(), into.end(), lock) != into.end())
         return Error{Errc::message_lock_lost, fmt::format("a lock of '{}' is named twice", settings.name)};
-      found.push_back(lock);
+      into.push_back(lock);
       continue;
     }
     // In a queue with sessions a lock goes when the session does, unless its link is still there.
@@ -61,6 +71,20 @@ std::optional<Error> Queue::Parts::find_locks(const std::vector<LockToken>& toke
         fmt::format("the lock supplied is invalid: it expired, or '{}' settled it already", settings.name)};
   }
   return std::nullopt;
+}
+
+Bytes Queue::Parts::properties_of(const Outcome& outcome) {
+  if (const auto* abandon = std::get_if<Abandon>(&outcome)) return abandon->properties;
+  if (const auto* defer = std::get_if<Defer>(&outcome)) return defer->properties;
+  if (const auto* dead = std::get_if<DeadLetter>(&outcome)) return dead->properties;
+  return {};
+}
+
+std::optional<Error> Queue::Parts::outcome_refusal(std::uint32_t slot, const Outcome& outcome) const {
+  if (!std::holds_alternative<DeadLetter>(outcome) || entries[slot].sub_queue == SubQueue::active)
+    return std::nullopt;
+  return Error{Errc::not_allowed,
+               fmt::format("a dead letter of '{}' cannot be dead-lettered again", settings.name)};
 }
 
 // One record for all of them.
@@ -89,14 +113,14 @@ Result<SharedChanges> Queue::Parts::merged(std::uint32_t slot, Bytes properties)
 }
 
 void Queue::Parts::on(const Settle& command) {
-  if (failed || command.receiver == ReceiverId::none)
+  if (!decided && (failed || command.receiver == ReceiverId::none))
     if (auto error = receive_refused()) return refuse(command.request, std::move(*error));
   const bool completes = std::holds_alternative<Complete>(command.outcome);
-  if (completes && command.request == RequestId::none && !command.session_id) {
+  if (completes && command.request == RequestId::none && !command.session_id && !decided) {
     found.clear();
     for (const auto& token : command.tokens) {
       const std::uint32_t lock = locks.find(token);
-      if (lock != no_slot) found.push_back(lock);
+      if (lock != no_slot && !locks[lock].held) found.push_back(lock);
     }
     // A token that is named twice is one.
     std::sort(found.begin(), found.end());
@@ -114,17 +138,8 @@ void Queue::Parts::on(const Settle& command) {
   std::vector<std::pair<std::uint32_t, SharedChanges>> slots;
   for (const std::uint32_t lock : found) {
     const std::uint32_t slot = locks[lock].slot;
-    Bytes properties;
-    if (const auto* abandon = std::get_if<Abandon>(&command.outcome)) properties = abandon->properties;
-    if (const auto* defer = std::get_if<Defer>(&command.outcome)) properties = defer->properties;
-    if (const auto* dead = std::get_if<DeadLetter>(&command.outcome)) {
-      properties = dead->properties;
-      if (entries[slot].sub_queue != SubQueue::active)
-        return refuse(command.request,
-                      {Errc::not_allowed,
-                       fmt::format("a dead letter of '{}' cannot be dead-lettered again", settings.name)});
-    }
-    auto with = merged(slot, properties);
+    if (auto error = outcome_refusal(slot, command.outcome)) return refuse(command.request, std::move(*error));
+    auto with = merged(slot, properties_of(command.outcome));
     if (!with) return refuse(command.request, std::move(with.error()));
     slots.emplace_back(slot, std::move(*with));
   }

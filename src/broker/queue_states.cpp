@@ -67,12 +67,7 @@ void Queue::Parts::set_state(std::uint32_t slot, EntryState to) {
       break;
     case EntryState::locked: {
       const std::uint32_t lock = entry.link;
-      if (locks[lock].of_session) {
-        auto& held = sessions[entry.session].held;
-        held[locks[lock].place] = held.back();
-        locks[held.back()].place = locks[lock].place;
-        held.pop_back();
-      }
+      if (locks[lock].of_session) leave_session(lock);
       if (receivers.is_limited())
         if (const Receiver* holder = receivers.let_go(locks[lock].receiver, entry.size);
             holder && holder->session != no_slot)
@@ -110,11 +105,7 @@ void Queue::Parts::lock(std::uint32_t slot, const LockToken& token, Instant unti
   set_state(slot, EntryState::locked);
   entry.set(Entry::was_deferred, deferred);
   entry.link = locks.add({token, to_ms(until), receiver, slot, no_slot, of_session});
-  if (of_session) {
-    auto& held = sessions[entry.session].held;
-    locks[entry.link].place = static_cast<std::uint32_t>(held.size());
-    held.push_back(entry.link);
-  }
+  if (of_session) join_session(entry.link, entry.session);
 }
 
 void Queue::Parts::grow(std::int64_t own) {
@@ -168,7 +159,8 @@ void Queue::Parts::move_to_dead_letter(std::uint32_t slot, std::uint16_t deliver
   Entry& entry = entries[slot];
   --state_counts[index(entry.sub_queue)][index(EntryState::pending)];
   entry.session = no_slot;
-  entry.sub_queue = SubQueue::dead_letter;
+  entry.sub_queue =
+      entry.sub_queue == SubQueue::transfer ? SubQueue::transfer_dead_letter : SubQueue::dead_letter;
   entry.delivery_count = delivery_count;
   entry.set(Entry::stays, stays);
   entry.set(Entry::was_deferred, false);

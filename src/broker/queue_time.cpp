@@ -63,6 +63,7 @@ Instant Queue::Parts::next_deadline() const {
       forwards_on_the_way == 0 && ((!settings.forward_to.empty() && lanes[0].has_available()) ||
                                    (!settings.forward_dead_letters_to.empty() &&
                                     lanes[1].available_at_or_after(dead_letter_forward_from) != no_slot));
+  first = std::min(first, transfer_deadline());
   return forwards_wait ? std::min(first, now) : first;
 }
 

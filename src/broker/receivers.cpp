@@ -6,6 +6,11 @@
 
 namespace omnibus::broker {
 
+const Receiver* Receivers::find(ReceiverId id) const {
+  const auto found = all_.find(id);
+  return found == all_.end() ? nullptr : &found->second;
+}
+
 Receiver* Receivers::find(ReceiverId id) {
   const auto found = all_.find(id);
   return found == all_.end() ? nullptr : &found->second;

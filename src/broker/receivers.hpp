@@ -53,6 +53,7 @@ struct Receiver {
 class Receivers {
  public:
   [[nodiscard]] Receiver* find(ReceiverId id);
+  [[nodiscard]] const Receiver* find(ReceiverId id) const;
   // `id` is not attached yet.
   Receiver& add(const AttachReceiver& attach);
   void remove(Receiver& receiver);

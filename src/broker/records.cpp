@@ -116,6 +116,9 @@ StoredRecord get_stored(RecordReader& in) {
       item.message_id = MessageIdHash{high, in.get<std::uint64_t>()};
     }
     if (flags & item_changes) item.changes = std::make_shared<const MessageChanges>(in.get_changes());
+    if (item.sub_queue == SubQueue::transfer &&
+        (item.scheduled || !item.changes || !item.changes->destination))
+      in.refuse();
   }
   if (r.next - r.first < static_cast<SequenceNumber>(r.items.size())) in.refuse();
   return r;

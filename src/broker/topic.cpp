@@ -58,6 +58,7 @@ void Topic::apply(Instant now, const Command& command, Effects& effects) {
 }
 
 void Topic::Parts::refuse(RequestId request, Error error) {
+  check(!decided, "a step of a transaction was judged before it is carried out");
   if (request != RequestId::none) emit(Refused{request, std::move(error)});
 }
 
@@ -104,16 +105,61 @@ void Topic::Parts::take(RequestId request, std::span<const IncomingMessage> mess
   emit_when_durable(Accepted{request});
 }
 
-void Topic::Parts::on(const Schedule& command) {
+std::optional<Error> Topic::Parts::schedule_refusal(const Schedule& command) const {
   for (const auto& message : command.messages)
     if (!message.facts.scheduled)
-      return refuse(command.request,
-                    {Errc::argument_error, "a scheduled message needs x-opt-scheduled-enqueue-time"});
-  broker::Scheduled answer{command.request, {}};
+      return Error{Errc::argument_error, "a scheduled message needs x-opt-scheduled-enqueue-time"};
+  if (command.reserved.empty()) return std::nullopt;
+  if (command.reserved.size() != command.messages.size())
+    return Error{Errc::argument_error, fmt::format("{} numbers for {} messages", command.reserved.size(),
+                                                   command.messages.size())};
+  for (const SequenceNumber number : command.reserved)
+    if (number <= sequence_base(settings.partition) || number >= next_sequence || scheduled.contains(number))
+      return Error{Errc::argument_error, fmt::format("number {} was not reserved in '{}', or is used",
+                                                     number, settings.name)};
+  return std::nullopt;
+}
+
+void Topic::Parts::on(const Schedule& command) {
+  if (auto error = schedule_refusal(command); error && !decided)
+    return refuse(command.request, std::move(*error));
+  broker::Scheduled answer{command.request, command.reserved};
   if (auto error = refuse_messages(command.messages)) return refuse(command.request, std::move(*error));
-  if (const auto routed = publish(command.messages, std::nullopt, 0, &answer.sequences); !routed)
-    return refuse(command.request, routed.error());
+  if (command.reserved.empty()) {
+    const auto routed = publish(command.messages, std::nullopt, 0, &answer.sequences);
+    if (!routed) return refuse(command.request, routed.error());
+  }
+  // One record for each: one that is dropped as a duplicate leaves a gap.
+  for (std::size_t i = 0; i < command.reserved.size(); ++i) {
+    std::vector<SequenceNumber> given;
+    const bool is_free = !scheduled.contains(command.reserved[i]);
+    const auto routed = publish({&command.messages[i], 1}, std::nullopt, 0, &given,
+                                is_free ? command.reserved[i] : SequenceNumber{0});
+    if (!routed) return refuse(command.request, routed.error());
+  }
   if (command.request != RequestId::none) emit_when_durable(std::move(answer));
+}
+
+// As with queues: a record without messages, which is awaited.
+void Topic::Parts::on(const ReserveNumbers& command) {
+  if (auto error = refuse_messages({})) return refuse(command.request, std::move(*error));
+  if (command.count > reserved_max)
+    return refuse(command.request,
+                  {Errc::argument_out_of_range, fmt::format("at most {} numbers at once", reserved_max)});
+  broker::Scheduled answer{command.request, {}};
+  PublishedRecord record;
+  record.first = next_sequence;
+  record.next = record.first + command.count;
+  record.enqueued = now;
+  for (SequenceNumber number = record.first; number < record.next; ++number)
+    answer.sequences.push_back(number);
+  if (command.count > 0) write(record, {});
+  if (command.request != RequestId::none) emit_when_durable(std::move(answer));
+}
+
+void Topic::Parts::on(const EnqueueTransfer& command) {
+  refuse(command.request, {Errc::not_implemented,
+                           fmt::format("'{}' is a topic: nothing is sent via it yet", settings.name)});
 }
 
 void Topic::Parts::on(const CancelScheduled& command) {

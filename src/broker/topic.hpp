@@ -22,6 +22,7 @@
 #include "broker/effects.hpp"
 #include "broker/queue.hpp"
 #include "broker/topic_settings.hpp"
+#include "broker/transaction_tally.hpp"
 #include "rules/rule_set.hpp"
 
 namespace omnibus::broker {
@@ -55,7 +56,7 @@ class Topic {
   void start(Instant now, SubscriptionId id, Queue& queue, Effects& effects);
   void remove_subscription(SubscriptionId id);
 
-  // Enqueue, Schedule, CancelScheduled, Forwarded, Remember, UpdateTopic, Persisted, StoreFailed, Wake;
+  // Enqueue, Schedule, ReserveNumbers, CancelScheduled, Forwarded, Remember, UpdateTopic, Persisted, StoreFailed, Wake;
   // anything else is refused.
   void apply(Instant now, const Command& command, Effects& effects);
   // AddRule, RemoveRule, ListRules, SetBinding of a subscription.
@@ -66,6 +67,16 @@ class Topic {
   // The subscriptions that got copies since the last call, which have to hear of Persisted as the topic does.
   [[nodiscard]] std::vector<SubscriptionId> take_touched();
   [[nodiscard]] Instant next_deadline() const;
+
+  // Steps of transactions, as with Queue; `id` is the subscription whose rules a step changes. A message that
+  // an exchange cannot place is kept for its alternate; without one it is refused, or dropped, as the
+  // settings want it. Judging looks at the message and changes nothing.
+  [[nodiscard]] std::optional<Error> refusal(Instant now, const TransactionWork& work,
+                                             TransactionTally& tally);
+  [[nodiscard]] std::optional<Error> refusal_for(SubscriptionId id, const TransactionWork& work,
+                                                 TransactionTally& tally);
+  void carry_out(Instant now, const TransactionWork& work, Effects& effects);
+  void carry_out_for(Instant now, SubscriptionId id, const TransactionWork& work, Effects& effects);
 
   // Recovery, as with Queue, and in the same order of records as its queues. Subscriptions are joined when
   // the catalogue tells of them: before the first record that names them, in any order with checkpoints.

@@ -3,6 +3,7 @@
 //   topic_publish.cpp     what comes in, and which copies it becomes
 //   topic_alternate.cpp   what matches nothing and goes to the alternate exchange
 //   topic_rules.cpp       subscriptions with their rules and bindings
+//   topic_transactions.cpp  steps of transactions: judged, carried out
 //   topic_replay.cpp      repeating decisions from records; moving bytes
 //   topic_checkpoint.cpp  the same in slices, for a fast start
 #pragma once
@@ -53,6 +54,8 @@ struct Topic::Parts {
   void on(const Enqueue& command);
   void on(const EnqueueEach& command);
   void on(const Schedule& command);
+  void on(const ReserveNumbers& command);
+  void on(const EnqueueTransfer& command);
   void on(const CancelScheduled& command);
   void on(const Forwarded& command);
   void on(const Remember& command);
@@ -77,12 +80,16 @@ struct Topic::Parts {
   StoredMessage unschedule(Schedules::iterator at);
 
   // --- topic_publish.cpp
-  [[nodiscard]] std::optional<Error> refuse_messages(std::span<const IncomingMessage> messages) const;
+  // `promised` bytes are to come besides.
+  [[nodiscard]] std::optional<Error> refuse_messages(std::span<const IncomingMessage> messages,
+                                                     std::uint64_t promised = 0) const;
+  [[nodiscard]] std::optional<Error> schedule_refusal(const Schedule& command) const;
   // All or nothing. False: none of them matches and they are wanted elsewhere; nothing was kept. `numbers`,
   // when given, gets one per message; then the answer is never false.
   [[nodiscard]] Result<bool> publish(std::span<const IncomingMessage> messages,
                                      const std::optional<ForwardedFrom>& forwarded, std::uint8_t steps,
-                                     std::vector<SequenceNumber>* numbers);
+                                     std::vector<SequenceNumber>* numbers,
+                                     SequenceNumber reserved = 0);
   // Which copies it becomes; their numbers are given later.
   [[nodiscard]] Result<void> plan_copies(const IncomingMessage& message, SequenceNumber number,
                                          const std::optional<std::string>& routing_key,
@@ -94,6 +101,16 @@ struct Topic::Parts {
                                     const PublishedRecord::Copy& copy, const StoredMessage& stored) const;
   [[nodiscard]] static Scheduled scheduled_of(const PublishedRecord& record, std::size_t item,
                                               const StoredMessage& stored);
+
+  // --- topic_transactions.cpp
+  [[nodiscard]] std::optional<Error> refusal(const Enqueue& work, TransactionTally& tally);
+  [[nodiscard]] std::optional<Error> refusal(const Schedule& work, TransactionTally& tally);
+  template <class Work>
+  [[nodiscard]] std::optional<Error> refusal(const Work& work, TransactionTally& tally);
+  [[nodiscard]] std::optional<Error> sends_refusal(std::span<const IncomingMessage> messages,
+                                                   TransactionTally& tally);
+  // Whether a subscription wants it, or it may be kept for other reasons.
+  [[nodiscard]] Result<bool> is_wanted(const IncomingMessage& message);
 
   // --- topic_alternate.cpp
   // Whether a message that came over so many alternates and matches nothing goes on to the alternate.
@@ -107,6 +124,7 @@ struct Topic::Parts {
   // --- topic_rules.cpp
   void rule_command(SubscriptionId id, const Command& command);
   [[nodiscard]] std::optional<Error> change_refused(SubscriptionId id) const;
+  [[nodiscard]] std::optional<Error> without_rules() const;
   [[nodiscard]] std::optional<Error> take_rule(SubscriptionId id, const rules::Rule& rule, bool replaces);
   void forget(SubscriptionId id);
 
@@ -167,6 +185,7 @@ struct Topic::Parts {
   std::vector<bool> duplicates;  // which of the messages published last
 
   // Only during a command.
+  bool decided = false;  // it was judged before, and cannot be refused any more
   Instant now{};
   Effects* effects = nullptr;
 };

@@ -7,11 +7,13 @@
 
 namespace omnibus::broker {
 
-std::optional<Error> Topic::Parts::refuse_messages(std::span<const IncomingMessage> messages) const {
+std::optional<Error> Topic::Parts::refuse_messages(std::span<const IncomingMessage> messages,
+                                                   std::uint64_t promised) const {
+  if (decided) return std::nullopt;
   if (failed) return recovering();
   if (!may_send(settings.status))
     return Error{Errc::entity_disabled, fmt::format("sending to '{}' is disabled", settings.name)};
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = promised;
   for (const auto& message : messages) {
     if (message.bytes.size() > settings.message_bytes_max)
       return Error{Errc::message_size_exceeded,
@@ -27,9 +29,9 @@ std::optional<Error> Topic::Parts::refuse_messages(std::span<const IncomingMessa
 
 Result<bool> Topic::Parts::publish(std::span<const IncomingMessage> messages,
                                    const std::optional<ForwardedFrom>& forwarded, std::uint8_t steps,
-                                   std::vector<SequenceNumber>* numbers) {
+                                   std::vector<SequenceNumber>* numbers, SequenceNumber reserved) {
   PublishedRecord record;
-  record.first = next_sequence;
+  record.first = reserved != 0 ? reserved : next_sequence;
   record.enqueued = now;
   std::vector<const Payload*> payloads;  // by item, null where nobody keeps it
   bool anybody = false;
@@ -69,7 +71,10 @@ Result<bool> Topic::Parts::publish(std::span<const IncomingMessage> messages,
     } else {
       const SharedChanges came_with = item.changes;
       const auto number = record.first + static_cast<SequenceNumber>(record.items.size()) - 1;
-      if (auto planned = plan_copies(messages[i], number, key, item); !planned) return fail(planned.error());
+      // Whatever rules were added since a step of a transaction was judged: it was taken, and a subscription
+      // whose rules cannot read it gets nothing.
+      if (auto planned = plan_copies(messages[i], number, key, item); !planned && !decided)
+        return fail(planned.error());
       if (!item.copies.empty()) {
         anybody = true;
       } else if (has_alternate) {
@@ -88,7 +93,8 @@ Result<bool> Topic::Parts::publish(std::span<const IncomingMessage> messages,
   accessed = now;
   const bool wanted_elsewhere =
       has_alternate || (exchange && settings.unroutable == rules::Unroutable::release);
-  if (wanted_elsewhere && !numbers && !record.items.empty() && !anybody) return false;
+  // In a transaction there is no sender any more who could be told: it goes to the alternate by itself.
+  if (wanted_elsewhere && !numbers && !decided && !record.items.empty() && !anybody) return false;
   std::erase(payloads, nullptr);
   // A dropped duplicate gets a number of its own, behind the others, that never names a message.
   SequenceNumber stored = record.first;
@@ -96,6 +102,7 @@ Result<bool> Topic::Parts::publish(std::span<const IncomingMessage> messages,
   for (std::size_t i = 0; numbers && i < messages.size(); ++i)
     numbers->push_back(duplicates[i] ? spare++ : stored++);
   record.next = spare;
+  if (reserved != 0 && record.items.empty()) return true;
   if (record.next > record.first) write(record, payloads);
   return true;
 }
@@ -222,7 +229,7 @@ void Topic::Parts::write(PublishedRecord& record, std::span<const Payload* const
   encode_topic_record(writer, record);
   record.head_bytes = static_cast<std::uint32_t>(writer.size());
   appended = effects->sink.append(writer.bytes(), payloads);
-  next_sequence = record.next;
+  next_sequence = std::max(next_sequence, record.next);
 
   std::uint32_t offset = record.head_bytes;
   for (std::size_t i = 0; i < record.items.size(); ++i) {

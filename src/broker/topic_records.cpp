@@ -84,8 +84,8 @@ PublishedRecord::Copy get_copy(RecordReader& in) {
   copy.expires = in.get_due();
   const auto sub_queue = in.get<std::uint8_t>();
   const auto flags = in.get<std::uint8_t>();
-  if (sub_queue >= sub_queue_count || flags > copy_flags_max) in.refuse();
-  copy.sub_queue = static_cast<SubQueue>(sub_queue < sub_queue_count ? sub_queue : 0);
+  if (sub_queue >= static_cast<std::uint8_t>(SubQueue::transfer) || flags > copy_flags_max) in.refuse();
+  copy.sub_queue = static_cast<SubQueue>(in.ok() ? sub_queue : 0);
   if (flags & has_session) copy.session_id = in.get_text();
   if (flags & has_own_changes) copy.changes = std::make_shared<const MessageChanges>(in.get_changes());
   return copy;

@@ -91,15 +91,16 @@ std::optional<Error> Topic::Parts::change_refused(SubscriptionId id) const {
   return std::nullopt;
 }
 
+std::optional<Error> Topic::Parts::without_rules() const {
+  if (!exchange) return std::nullopt;
+  return Error{Errc::not_allowed,
+               fmt::format("'{}' is an exchange: its subscriptions have no rules", settings.name)};
+}
+
 void Topic::Parts::rule_command(SubscriptionId id, const Command& command) {
   const auto done = [&](RequestId request) {
     subscriptions.at(id).queue->touch(now);
     if (request != RequestId::none) emit_when_durable(Done{request});
-  };
-  const auto without_rules = [&]() -> std::optional<Error> {
-    if (!exchange) return std::nullopt;
-    return Error{Errc::not_allowed,
-                 fmt::format("'{}' is an exchange: its subscriptions have no rules", settings.name)};
   };
   if (const auto* add = std::get_if<AddRule>(&command)) {
     auto error = change_refused(id);

@@ -32,6 +32,7 @@ std::uint64_t entropy() {
 
 store::StoreSettings store_settings(const StoreHostSettings& host) {
   store::StoreSettings settings;
+  settings.number = host.number;
   settings.rule_limits = host.rule_limits;
   settings.errands_wait = true;
   settings.seed = entropy();
@@ -48,6 +49,8 @@ StoreHost::StoreHost(StoreHostSettings settings, const Roads& roads, Shard& home
       plane_(plane),
       random_(entropy()),
       commands_(reactor_, settings_.commands_max, [this](std::span<StoreCommand> batch) { apply(batch); }),
+      letters_(reactor_, roads_, settings_.number, settings_.commands_max,
+               [this](std::span<StoreLetter> batch) { take_letters(batch); }),
       answers_(roads.shards.size()),
       timer_(reactor_),
       give_up_(reactor_),
@@ -223,7 +226,7 @@ void StoreHost::opened() {
     if (const auto topic = store_->topic_counts(partition.id)) messages += topic->scheduled;
     if (const auto counts = store_->counts(partition.id))
       messages += counts->active + counts->deferred + counts->scheduled + counts->dead_letter +
-                  counts->transfer_dead_letter;
+                  counts->transfer_dead_letter + counts->transfer;
   }
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(reactor_.now() - opening_since_);
   spdlog::info("store={} {}: {} records read, {} entities, {} subscriptions, {} messages, {} ms",
@@ -299,6 +302,16 @@ void StoreHost::apply(std::span<StoreCommand> batch) {
   const Instant now = wall_now();
   for (StoreCommand& one : batch) store_->apply(now, one.partition, std::move(one.command));
   end_turn(now);
+}
+
+void StoreHost::take_letters(std::span<StoreLetter> batch) {
+  const Instant now = wall_now();
+  for (StoreLetter& one : batch) store_->store_message(now, one.from, std::move(one.message));
+  end_turn(now);
+}
+
+void StoreHost::on_store_message(std::uint16_t to, store::StoreMessage&& message) {
+  letters_.send(to, std::move(message));
 }
 
 void StoreHost::end_turn(Instant now) {

@@ -26,6 +26,7 @@
 #include "node/life.hpp"
 #include "node/new_entity.hpp"
 #include "node/roads.hpp"
+#include "node/store_letters.hpp"
 #include "store/store.hpp"
 
 namespace omnibus::node {
@@ -63,6 +64,7 @@ class StoreHost final : private store::StoreOwner {
   // The home shard's directory knows all there is: messages may be forwarded.
   void start_errands();
   [[nodiscard]] net::Mailbox<StoreCommand>& commands() { return commands_; }
+  [[nodiscard]] net::Mailbox<StoreLetter>& letters() { return letters_.mailbox(); }
   [[nodiscard]] std::uint16_t number() const { return settings_.number; }
   [[nodiscard]] const std::string& shown() const { return settings_.shown; }
   [[nodiscard]] std::uint64_t records_read() const { return records_.load(std::memory_order_relaxed); }
@@ -82,6 +84,7 @@ class StoreHost final : private store::StoreOwner {
   [[nodiscard]] Result<links::Route> route_to(const links::EntityFacts& target,
                                               std::span<broker::IncomingMessage> messages);
   Result<std::optional<store::PartitionId>> on_forward(store::ForwardRequest& request) override;
+  void on_store_message(std::uint16_t to, store::StoreMessage&& message) override;
   void on_partition_gone(store::PartitionId id, const std::string& name) override;
   void on_progress(const store::Progress& progress) override;
   void on_damage(const journal::Damage& damage) override;
@@ -90,6 +93,7 @@ class StoreHost final : private store::StoreOwner {
 
   std::unique_ptr<journal::Journal> make_journal(journal::JournalOwner& owner);
   void apply(std::span<StoreCommand> batch);
+  void take_letters(std::span<StoreLetter> batch);
   void end_turn(Instant now);
   void arm(Instant due);
   void wake();
@@ -112,6 +116,7 @@ class StoreHost final : private store::StoreOwner {
   Random random_;
 
   net::Mailbox<StoreCommand> commands_;
+  StoreLetters letters_;  // about transactions of several stores
   std::vector<AnswerRoad> answers_;  // by shard
   net::Timer timer_;
   net::Timer give_up_;

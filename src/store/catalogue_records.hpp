@@ -21,6 +21,11 @@ enum class RecordKind : std::uint16_t {
   updated = 3,  // the same, with new settings
   deleted = 4,  // empty
   topic = 5,    // what a topic decided: docs/formats/topic-records.md
+  // Of transactions with other stores, as transaction_records.hpp writes them. Their partition is 0.
+  prepared = 6,
+  committed = 7,
+  decided = 8,
+  forgotten = 9,
 };
 
 [[nodiscard]] std::vector<std::uint8_t> encode_partition(const PartitionInfo& info);

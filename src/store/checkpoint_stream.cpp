@@ -26,7 +26,7 @@ void put_u32(std::vector<std::uint8_t>& out, std::uint32_t value) {
 Result<std::uint64_t> first_piece_bytes(Bytes bytes) {
   if (bytes.size() < piece_header_bytes) return piece_header_bytes;
   const std::uint32_t size = get_u32(bytes.data() + 5);
-  if (bytes[0] < 1 || bytes[0] > 3 || size > piece_bytes_max)
+  if (bytes[0] < 1 || bytes[0] > 5 || size > piece_bytes_max)
     return fail(Errc::decode_error, "a checkpoint piece of kind {} with {} bytes", bytes[0], size);
   return piece_header_bytes + std::uint64_t{size};
 }

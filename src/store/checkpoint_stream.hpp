@@ -19,6 +19,8 @@ enum class PieceKind : std::uint8_t {
   head = 1,       // of the whole checkpoint, first and once
   partition = 2,  // what the catalogue knows of it; before its slices
   slice = 3,      // of its machine
+  prepared = 4,   // a transaction that waits for another store's decision, whole
+  committed = 5,  // one that this store decided and not all have done
 };
 
 struct Piece {

@@ -29,6 +29,8 @@ void Checkpointer::begin(journal::Journal& journal, const CheckpointHead& head) 
   covers_ = journal.appended();
   slot_ = 0;
   begun_ = PartitionId::none;
+  coordinated_.reset();
+  prepared_.reset();
   journal.begin_checkpoint();
   buffer_.clear();
   put_piece(buffer_, {PieceKind::head, PartitionId::none, encode_head(head)});
@@ -38,6 +40,10 @@ void Checkpointer::begin(journal::Journal& journal, const CheckpointHead& head) 
 void Checkpointer::step(journal::Journal& journal, std::uint32_t items_max) {
   if (state_ != State::writing) return;
   for (std::size_t items = 0; items < items_max && journal.checkpoint_ready();) {
+    if (write_transaction(journal)) {
+      items += 1 + buffer_.size() / item_bytes;
+      continue;
+    }
     // A partition that is being deleted is left out: the record that says so comes behind what is covered.
     while (slot_ < partitions_.slots() && (!partitions_.at(slot_) || partitions_.at(slot_)->deleting)) {
       ++slot_;
@@ -51,6 +57,36 @@ void Checkpointer::step(journal::Journal& journal, std::uint32_t items_max) {
     write_partition(journal, *partitions_.at(slot_));
     items += 1 + buffer_.size() / item_bytes;
   }
+}
+
+// Each as it is when its turn comes: one that begins later, or ends, has a record behind what is covered.
+bool Checkpointer::write_transaction(journal::Journal& journal) {
+  buffer_.clear();
+  if (const TransactionId* id = transactions_.coordinated.after(coordinated_)) {
+    coordinated_ = *id;
+    const Coordinated& one = *transactions_.coordinated.find(*id);
+    if (one.state != Coordinated::State::preparing)
+      put_piece(buffer_,
+                {PieceKind::committed, PartitionId::none,
+                 encode_committed({*id, {one.participants.begin(), one.participants.end()}})});
+  } else if (const TransactionId* waits = transactions_.prepared.after(prepared_)) {
+    prepared_ = *waits;
+    const Participation& one = *transactions_.prepared.find(*waits);
+    // The end of one that was carried out may have its record before what is covered.
+    if (one.state != Participation::State::deciding) {
+      Payload messages;
+      auto whole = encode_prepared(one.record, messages);
+      for (std::size_t i = 0; i < messages.slice_count(); ++i) {
+        const Bytes bytes = messages.slice(i).bytes();
+        whole.insert(whole.end(), bytes.begin(), bytes.end());
+      }
+      put_piece(buffer_, {PieceKind::prepared, PartitionId::none, whole});
+    }
+  } else {
+    return false;
+  }
+  if (!buffer_.empty()) journal.checkpoint_append(buffer_);
+  return true;
 }
 
 void Checkpointer::write_partition(journal::Journal& journal, Partition& partition) {

@@ -11,12 +11,14 @@
 #include "journal/journal.hpp"
 #include "store/checkpoint_stream.hpp"
 #include "store/partition_table.hpp"
+#include "store/transactions.hpp"
 
 namespace omnibus::store {
 
 class Checkpointer {
  public:
-  explicit Checkpointer(PartitionTable& partitions) : partitions_(partitions) {}
+  Checkpointer(PartitionTable& partitions, Transactions& transactions)
+      : partitions_(partitions), transactions_(transactions) {}
 
   // None is under way.
   void begin(journal::Journal& journal, const CheckpointHead& head);
@@ -32,8 +34,13 @@ class Checkpointer {
  private:
   enum class State : std::uint8_t { idle, writing, ending };
   void write_partition(journal::Journal& journal, Partition& partition);
+  // One of them. False: there are no more.
+  [[nodiscard]] bool write_transaction(journal::Journal& journal);
 
   PartitionTable& partitions_;
+  Transactions& transactions_;
+  std::optional<TransactionId> coordinated_;  // written last
+  std::optional<TransactionId> prepared_;
   State state_ = State::idle;
   journal::Position covers_;
   std::uint32_t slot_ = 0;

@@ -21,12 +21,13 @@ std::string_view name_of(StoreState state) {
 
 Result<broker::Enqueue> forward_command(const ForwardRequest& request, broker::RequestId answer,
                                         Random& random) {
-  broker::Enqueue command{answer, {}, request.facts, {}};
+  broker::Enqueue command{answer, {}, {}, {}};
+  if (!request.transfer) command.forwarded = request.facts;
   if (request.walk) command.steps = request.walk->steps();
   Payload bytes = request.message;
   // What a rule's action made of a copy becomes the message itself: filters at the target see it so, and
   // session and time to live are those it was given [contract 9.7].
-  if (const auto& changes = request.facts.changes; changes && !changes->edits.empty()) {
+  if (const auto& changes = request.facts.changes; changes && !changes->edits.empty() && !request.transfer) {
     auto edited = broker::edited_message(bytes, changes->edits);
     if (!edited) return fail(std::move(edited.error()));
     bytes = std::move(*edited);
@@ -36,6 +37,7 @@ Result<broker::Enqueue> forward_command(const ForwardRequest& request, broker::R
   }
   auto message = broker::read_message(bytes, random);
   if (!message) return fail(std::move(message.error()));
+  if (request.transfer && request.facts.changes) message->facts.routing_key = request.facts.changes->routing_key;
   command.messages.push_back(std::move(*message));
   return command;
 }

@@ -9,7 +9,7 @@ namespace omnibus::store {
 std::uint64_t messages_in(const broker::Queue& queue) {
   const broker::QueueCounts counts = queue.counts();
   return counts.active + counts.deferred + counts.scheduled + counts.dead_letter +
-         counts.transfer_dead_letter;
+         counts.transfer_dead_letter + counts.transfer;
 }
 
 Partition* PartitionTable::find(PartitionId id) const {

@@ -23,6 +23,7 @@ std::optional<std::uint64_t> bytes_sent(const broker::Command& command) {
   if (const auto* enqueue = std::get_if<broker::Enqueue>(&command)) return bytes_of(enqueue->messages);
   if (const auto* each = std::get_if<broker::EnqueueEach>(&command)) return bytes_of(each->messages);
   if (const auto* schedule = std::get_if<broker::Schedule>(&command)) return bytes_of(schedule->messages);
+  if (const auto* via = std::get_if<broker::EnqueueTransfer>(&command)) return bytes_of(via->messages);
   if (const auto* dead = std::get_if<broker::EnqueueTransferDeadLetter>(&command))
     return dead->message->bytes.size();
   return std::nullopt;
@@ -76,6 +77,7 @@ void Store::fail(Instant now, const std::string& reason) {
       for (const broker::ReceiverId id : partition->receivers.ids())
         parts.run(*partition, broker::CloseReceiver{id});
     parts.lose_receivers();
+    parts.give_up_preparing(parts.busy("the transaction"));
   }
   parts.owner.on_state(StoreState::failed, reason);
   parts.settle(true);
@@ -202,9 +204,13 @@ void Store::Parts::apply_closed(PartitionId id, broker::Command& command) {
 void Store::Parts::apply(Instant at, PartitionId id, broker::Command&& command) {
   check(!in_callback, "a callback does not call the store");
   now = at;
+  if (auto* several = std::get_if<broker::Transact>(&command)) {
+    transact(std::move(*several));
+    return settle(false);
+  }
   Partition* partition = partitions.find(id);
   if (partition)
-    if (const auto error = wrong_kind(*partition, command)) return refuse(id, command, *error);
+    if (const auto error = wrong_kind(*partition, is_send(command))) return refuse(id, command, *error);
   if (!is_open()) return apply_closed(id, command);
   if (!partition)
     return refuse(id, command, not_found(fmt::format("partition {}", static_cast<std::uint32_t>(id))));
@@ -277,7 +283,7 @@ void Store::Parts::start_checkpoint() {
 
 Instant Store::Parts::next_deadline() const {
   Instant first = broker::never;
-  if (is_open()) first = partitions.first_deadline();
+  if (is_open()) first = std::min(partitions.first_deadline(), transactions.next_deadline());
   if (state == StoreState::failed && reopens && !journal_busy) first = std::min(first, reopen_at);
   if (state == StoreState::open || state == StoreState::closing) {
     if (checkpointer.writing())
@@ -303,6 +309,7 @@ void Store::Parts::wake(Instant at) {
   if (is_open()) {
     for (int wakes = 0; wakes < wakes_max && partitions.first_deadline() <= now; ++wakes)
       run(partitions.first_due(), broker::Wake{});
+    wake_transactions();
   }
   if (state == StoreState::open) {
     if (probe_at <= now) {

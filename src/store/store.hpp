@@ -30,10 +30,13 @@
 #include "broker/topic.hpp"
 #include "journal/journal.hpp"
 #include "store/partition.hpp"
+#include "store/store_message.hpp"
 
 namespace omnibus::store {
 
 struct StoreSettings {
+  // By which other stores, and the steps of transactions, name it.
+  std::uint16_t number = 0;
   // Lock tokens are drawn from it: another one in every process, random in the product.
   std::uint64_t seed = 1;
   // Message bytes kept in memory, with what keeping them costs.
@@ -63,6 +66,13 @@ struct StoreSettings {
   std::chrono::milliseconds reopen_first = std::chrono::milliseconds{200};
   std::chrono::milliseconds reopen_longest = std::chrono::seconds{30};
   std::chrono::milliseconds space_probe = std::chrono::seconds{1};
+  // A transaction of several stores is rolled back when one of them does not answer for so long; a store that
+  // hears no decision for so long asks for it.
+  std::chrono::milliseconds prepare_patience = std::chrono::seconds{15};
+  // Who committed is told so after this, also when a store has not done its part yet.
+  std::chrono::milliseconds decide_patience = std::chrono::seconds{5};
+  // Decisions that nobody answers are told again, and those that nobody tells are asked for again, after this.
+  std::chrono::milliseconds decide_retry = std::chrono::seconds{1};
 };
 
 enum class StoreState : std::uint8_t {
@@ -90,6 +100,7 @@ struct ForwardRequest {
   // Once an exchange did not match it: `target` is an alternate, and has to be an exchange.
   std::optional<rules::AlternateWalk> walk{};
   bool from_exchange = false;  // who sends it is an exchange that has promised it to somebody
+  bool transfer = false;       // sent via `from`: at the target a message like any other [contract 7]
 };
 // The command that takes it in at the target. Fails when the bytes are no message any more.
 [[nodiscard]] Result<broker::Enqueue> forward_command(const ForwardRequest& request, broker::RequestId answer,
@@ -120,6 +131,9 @@ class StoreOwner {
   // removal here. Nothing: the owner takes the request (moves from it) and calls forwarded() later. An error:
   // it is refused. Asked again for the next target when an exchange of this store does not match it.
   [[nodiscard]] virtual Result<std::optional<PartitionId>> on_forward(ForwardRequest& request) = 0;
+  // For Store::store_message() of that store. One that cannot be delivered is lost, but for a Prepare: that
+  // has to be answered by a PrepareRefused then.
+  virtual void on_store_message(std::uint16_t to, StoreMessage&& message) = 0;
   // A partition is gone that nobody asked to delete: idle for too long, or its creation did not survive.
   virtual void on_partition_gone(PartitionId id, const std::string& name) = 0;
 
@@ -168,7 +182,8 @@ class Store {
   // (wake() and the journal's posted work) until `done`.
   void close(Instant now, std::move_only_function<void()> done);
 
-  // Hands a command to a partition. Whatever happens, a request that wants an answer gets one.
+  // Hands a command to a partition; a Transact is for the store, whatever `partition` says. Whatever happens,
+  // a request that wants an answer gets one.
   void apply(Instant now, PartitionId partition, broker::Command&& command);
   // After the last apply() of a turn: what was appended goes to the disk.
   void end_turn(Instant now);
@@ -212,6 +227,9 @@ class Store {
 
   // The result of an on_forward() that the owner took.
   void forwarded(Instant now, PartitionId from, broker::SequenceNumber sequence, std::optional<Error> error);
+
+  // What another store said in its on_store_message().
+  void store_message(Instant now, std::uint16_t from, StoreMessage&& message);
 
   // From now on, also after a failure. Does nothing when StoreSettings::errands_wait is not set.
   void start_errands(Instant now);

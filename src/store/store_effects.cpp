@@ -146,6 +146,7 @@ void Store::Parts::forward(Letter&& letter) {
   request.target = std::move(effect.target);
   request.message = std::move(letter.answer.message);
   request.facts = {effect.first_sequence, effect.hops, std::move(effect.changes)};
+  request.transfer = effect.transfer;
   if (source->topic) {
     request.from_exchange = true;
     request.walk.emplace(source->info.name, effect.steps);

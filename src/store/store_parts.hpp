@@ -5,6 +5,7 @@
 //   store_recovery.cpp   opening, failing, opening again, closing
 //   store_catalogue.cpp  partitions come, change and go
 //   store_topics.cpp     what topics and subscriptions have beyond queues
+//   store_transactions.cpp  all steps or none, here and with other stores
 #pragma once
 
 #include <deque>
@@ -15,6 +16,7 @@
 #include "store/checkpointer.hpp"
 #include "store/outbox.hpp"
 #include "store/store.hpp"
+#include "store/transactions.hpp"
 
 namespace omnibus::store {
 
@@ -131,8 +133,8 @@ struct Store::Parts final : journal::JournalOwner {
   void create(NewSubscription subscription, Created done);
   void update(PartitionId id, const broker::TopicSettings& settings, Changed done);
   // Commands that this kind of partition never takes; the answer is `not_allowed`.
-  [[nodiscard]] static std::optional<Error> wrong_kind(const Partition& partition,
-                                                       const broker::Command& command);
+  [[nodiscard]] static std::optional<Error> wrong_kind(const Partition& partition, bool sends);
+  [[nodiscard]] static bool is_send(const broker::Command& command);
   [[nodiscard]] static Error takes_no_messages(const Partition& subscription);
   [[nodiscard]] static bool is_about_rules(const broker::Command& command);
   void run_rules(Partition& subscription, const broker::Command& command);
@@ -144,6 +146,37 @@ struct Store::Parts final : journal::JournalOwner {
   void leave_topic(Partition& partition);
   // Itself last.
   [[nodiscard]] std::vector<Partition*> with_subscriptions(Partition& partition) const;
+
+  // --- store_transactions.cpp
+  void transact(broker::Transact&& command);
+  // What would refuse them, judged one after the other; nothing changes.
+  [[nodiscard]] std::optional<Error> steps_refusal(std::span<const broker::TransactionStep> steps);
+  // Those that steps_refusal() let pass, or that were prepared.
+  void carry_out(std::span<const broker::TransactionStep> steps);
+  template <class Work>
+  void in_one_batch(const Work& work);
+  void answer_when_durable(broker::RequestId request);
+  void tell(std::uint16_t to, StoreMessage&& message);
+  void write(RecordKind kind, Bytes head, const Payload* payload = nullptr);
+  void coordinate(broker::RequestId request, std::vector<broker::TransactionStep>&& own,
+                  std::map<std::uint16_t, std::vector<broker::TransactionStep>>&& others);
+  void commit(const TransactionId& id, Coordinated& one);
+  void tell_decision(const TransactionId& id, const Coordinated& one);
+  void roll_back(const TransactionId& id, const Error& error);
+  void answer(Coordinated& one);
+  void heard(std::uint16_t from, Prepare&& message);
+  void heard(std::uint16_t from, Prepared&& message);
+  void heard(std::uint16_t from, PrepareRefused&& message);
+  void heard(std::uint16_t from, Decide&& message);
+  void heard(std::uint16_t from, Decided&& message);
+  void heard(std::uint16_t from, Inquire&& message);
+  void end_participation(const TransactionId& id);
+  void let_go(const std::vector<PartitionHold>& holds);
+  void wake_transactions();
+  void give_up_preparing(const Error& error);
+  void lose_transactions();
+  [[nodiscard]] Result<void> replay_transaction(RecordKind kind, Bytes body);
+  void recover_transactions();
 
   StoreSettings settings;
   StoreOwner& owner;
@@ -164,7 +197,8 @@ struct Store::Parts final : journal::JournalOwner {
   PayloadCache cache;
   RecordReader reader;
   Outbox outbox;
-  Checkpointer checkpointer{partitions};
+  Transactions transactions;
+  Checkpointer checkpointer{partitions, transactions};
   std::unique_ptr<journal::Journal> journal;
 
   // What effects ask of the store itself, done when nothing else is.
@@ -179,7 +213,7 @@ struct Store::Parts final : journal::JournalOwner {
 
   // Towards the journal.
   std::vector<std::uint32_t> dirty;  // slots
-  bool joining = false;              // records that stay together: of a forward, of a new subscription
+  bool joining = false;  // records that stay together: of a forward, a new subscription, a transaction
   bool joined_any = false;
   std::optional<Error> broken;  // an append was refused: the store fails when the call is over
   struct Turn {

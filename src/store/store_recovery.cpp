@@ -22,6 +22,7 @@ void Store::Parts::open() {
   unknown.clear();
   early.clear();
   progress = {};
+  transactions.clear();
   for (Partition* partition : partitions.by_ascending_id()) partition->known = false;
   journal->open();
 }
@@ -58,6 +59,10 @@ Result<void> Store::Parts::take_piece(const Piece& piece) {
       return partition->topic ? partition->topic->read_checkpoint(piece.bytes)
                               : partition->queue->read_checkpoint(piece.bytes);
     }
+    case PieceKind::prepared:
+      return replay_transaction(RecordKind::prepared, piece.bytes);
+    case PieceKind::committed:
+      return replay_transaction(RecordKind::committed, piece.bytes);
   }
   return {};
 }
@@ -147,6 +152,15 @@ void Store::Parts::on_replay(const journal::RecordView& record) {
     }
     case RecordKind::deleted:
       return forget(id);
+    case RecordKind::prepared:
+    case RecordKind::committed:
+    case RecordKind::decided:
+    case RecordKind::forgotten: {
+      // What cannot be read here may be half of what another store believes in.
+      auto done = replay_transaction(static_cast<RecordKind>(record.kind), record.body);
+      if (!done) cannot_recover(std::move(done.error()));
+      return;
+    }
   }
   cannot_recover({Errc::decode_error, fmt::format("a record of the unknown kind {} at {}", record.kind,
                                                   to_string(record.position))});
@@ -172,6 +186,7 @@ void Store::Parts::on_opened(const journal::Opened& opened) {
     if (partition->queue) partition->queue->recovered(now);
   }
   hold_messages(opened);
+  recover_transactions();
   for (const PartitionId id : unknown)
     report({opened.last, 0, static_cast<std::uint32_t>(id),
             fmt::format("there are records of partition {}, but none that creates it",
@@ -245,6 +260,7 @@ void Store::Parts::go_down(std::string reason, bool may_reopen) {
   }
   graves.clear();
   lose_receivers();
+  lose_transactions();
   dirty.clear();
   turns.clear();
   turn_bytes = backlog_bytes = 0;
@@ -310,6 +326,7 @@ void Store::Parts::close(std::move_only_function<void()> done) {
     if (bytes_since_checkpoint > 0 && items <= settings.closing_checkpoint_items_max) start_checkpoint();
   }
   const bool was_open = state == StoreState::open;
+  if (was_open) give_up_preparing({Errc::server_busy, "the store closes"});
   reopens = false;
   set_state(StoreState::closing);
   if (!was_open || !checkpointer.under_way()) close_journal();

@@ -60,6 +60,9 @@ class RecordingStoreOwner : public StoreOwner {
     if (!route) return fail(Errc::not_found, "'{}' is not there", request.target);
     return route(request);
   }
+  void on_store_message(std::uint16_t to, StoreMessage&& message) override {
+    messages.emplace_back(to, std::move(message));
+  }
   void on_partition_gone(PartitionId id, const std::string& name) override { gone.emplace_back(id, name); }
   void on_progress(const Progress& seen) override { progress = seen; }
   void on_damage(const journal::Damage& damage) override { damages.push_back(damage); }
@@ -109,6 +112,7 @@ class RecordingStoreOwner : public StoreOwner {
   std::vector<std::pair<PartitionId, std::string>> gone{};
   Progress progress;
   std::vector<journal::Damage> damages{};
+  std::deque<std::pair<std::uint16_t, StoreMessage>> messages{};  // for other stores
   std::vector<bool> space{};
   std::vector<Result<journal::Position>> checkpoints{};
   std::function<Result<std::optional<PartitionId>>(ForwardRequest&)> route;

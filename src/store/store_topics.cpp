@@ -91,12 +91,17 @@ Error Store::Parts::takes_no_messages(const Partition& subscription) {
           fmt::format("'{}' is a subscription: messages are sent to its topic", subscription.info.name)};
 }
 
-std::optional<Error> Store::Parts::wrong_kind(const Partition& partition, const broker::Command& command) {
-  const bool sends = std::holds_alternative<broker::Enqueue>(command) ||
-                     std::holds_alternative<broker::EnqueueEach>(command) ||
-                     std::holds_alternative<broker::Schedule>(command) ||
-                     std::holds_alternative<broker::CancelScheduled>(command) ||
-                     std::holds_alternative<broker::Remember>(command);
+bool Store::Parts::is_send(const broker::Command& command) {
+  return std::holds_alternative<broker::Enqueue>(command) ||
+         std::holds_alternative<broker::EnqueueEach>(command) ||
+         std::holds_alternative<broker::Schedule>(command) ||
+         std::holds_alternative<broker::ReserveNumbers>(command) ||
+         std::holds_alternative<broker::EnqueueTransfer>(command) ||
+         std::holds_alternative<broker::CancelScheduled>(command) ||
+         std::holds_alternative<broker::Remember>(command);
+}
+
+std::optional<Error> Store::Parts::wrong_kind(const Partition& partition, bool sends) {
   switch (partition.info.kind) {
     case PartitionKind::queue:
       break;
