@@ -33,7 +33,7 @@ struct QueueCounts {
   std::uint64_t dead_letter = 0;
   std::uint64_t transfer_dead_letter = 0;
   std::uint64_t transfer = 0;  // on their way to another entity [contract 7, send-via]
-  std::uint64_t locked = 0;  // of all sub-queues
+  std::uint64_t locked = 0;    // of all sub-queues
   std::uint64_t sessions = 0;
   std::uint64_t receivers = 0;
   std::uint64_t size_bytes = 0;  // what the quota is compared with

@@ -23,9 +23,8 @@ enum MessageFlag : std::uint8_t {
   is_scheduled = 128,
 };
 
-constexpr std::array<SubQueue, sub_queue_count> slice_order{SubQueue::active, SubQueue::dead_letter,
-                                                            SubQueue::transfer,
-                                                            SubQueue::transfer_dead_letter};
+constexpr std::array<SubQueue, sub_queue_count> slice_order{
+    SubQueue::active, SubQueue::dead_letter, SubQueue::transfer, SubQueue::transfer_dead_letter};
 
 }  // namespace
 

@@ -4,8 +4,7 @@
 namespace omnibus::broker {
 
 std::optional<Error> Queue::Parts::refuse_messages(std::span<const IncomingMessage> messages,
-                                                   bool without_sessions,
-                                                   std::uint64_t promised) const {
+                                                   bool without_sessions, std::uint64_t promised) const {
   if (decided) return std::nullopt;
   if (failed) return Error{Errc::server_busy, fmt::format("the store of '{}' is recovering", settings.name)};
   if (!may_send(settings.status))
@@ -152,12 +151,12 @@ std::optional<Error> Queue::Parts::schedule_refusal(const Schedule& command) con
       return Error{Errc::argument_error, "a scheduled message needs x-opt-scheduled-enqueue-time"};
   if (command.reserved.empty()) return std::nullopt;
   if (command.reserved.size() != command.messages.size())
-    return Error{Errc::argument_error, fmt::format("{} numbers for {} messages", command.reserved.size(),
-                                                   command.messages.size())};
+    return Error{Errc::argument_error,
+                 fmt::format("{} numbers for {} messages", command.reserved.size(), command.messages.size())};
   for (const SequenceNumber number : command.reserved)
     if (number <= sequence_base(settings.partition) || number >= next_sequence || knows(number))
-      return Error{Errc::argument_error, fmt::format("number {} was not reserved in '{}', or is used",
-                                                     number, settings.name)};
+      return Error{Errc::argument_error,
+                   fmt::format("number {} was not reserved in '{}', or is used", number, settings.name)};
   return std::nullopt;
 }
 

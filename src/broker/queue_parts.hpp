@@ -239,8 +239,7 @@ struct Queue::Parts {
   Random& random;
 
   EntryTable entries;
-  std::array<Lane, sub_queue_count> lanes{Lane{entries}, Lane{entries}, Lane{entries},
-                                          Lane{entries}};
+  std::array<Lane, sub_queue_count> lanes{Lane{entries}, Lane{entries}, Lane{entries}, Lane{entries}};
   DeadlineHeap<EntryTable, &Entry::due, &Entry::link> deadlines{entries};
   LockTable locks;
   Sessions sessions{entries};

@@ -138,7 +138,8 @@ void Queue::Parts::on(const Settle& command) {
   std::vector<std::pair<std::uint32_t, SharedChanges>> slots;
   for (const std::uint32_t lock : found) {
     const std::uint32_t slot = locks[lock].slot;
-    if (auto error = outcome_refusal(slot, command.outcome)) return refuse(command.request, std::move(*error));
+    if (auto error = outcome_refusal(slot, command.outcome))
+      return refuse(command.request, std::move(*error));
     auto with = merged(slot, properties_of(command.outcome));
     if (!with) return refuse(command.request, std::move(with.error()));
     slots.emplace_back(slot, std::move(*with));

@@ -29,8 +29,7 @@ std::optional<Error> Queue::Parts::destination_refusal(const EnqueueTransfer& co
 
 void Queue::Parts::on(const EnqueueTransfer& command) {
   if (auto error = destination_refusal(command)) return refuse(command.request, std::move(*error));
-  if (auto error = refuse_messages(command.messages, true))
-    return refuse(command.request, std::move(*error));
+  if (auto error = refuse_messages(command.messages, true)) return refuse(command.request, std::move(*error));
   active_now();
   StoredRecord& record = stored_record;
   record.items.clear();

@@ -15,10 +15,9 @@ void RecordWriter::put_changes(const MessageChanges& changes) {
   put_optional_text(changes.dead_letter_reason);
   put_optional_text(changes.dead_letter_description);
   put_optional_text(changes.dead_letter_source);
-  put(static_cast<std::uint8_t>((changes.enqueue_sequence ? changes_sequence : 0) |
-                                (changes.edits.empty() ? 0 : changes_edits) |
-                                (changes.routing_key ? changes_key : 0) |
-                                (changes.destination ? changes_destination : 0)));
+  put(static_cast<std::uint8_t>(
+      (changes.enqueue_sequence ? changes_sequence : 0) | (changes.edits.empty() ? 0 : changes_edits) |
+      (changes.routing_key ? changes_key : 0) | (changes.destination ? changes_destination : 0)));
   if (changes.enqueue_sequence) put(*changes.enqueue_sequence);
   if (!changes.edits.empty()) put_text(as_text(changes.edits));
   if (changes.routing_key) put_text(*changes.routing_key);

@@ -111,12 +111,12 @@ std::optional<Error> Topic::Parts::schedule_refusal(const Schedule& command) con
       return Error{Errc::argument_error, "a scheduled message needs x-opt-scheduled-enqueue-time"};
   if (command.reserved.empty()) return std::nullopt;
   if (command.reserved.size() != command.messages.size())
-    return Error{Errc::argument_error, fmt::format("{} numbers for {} messages", command.reserved.size(),
-                                                   command.messages.size())};
+    return Error{Errc::argument_error,
+                 fmt::format("{} numbers for {} messages", command.reserved.size(), command.messages.size())};
   for (const SequenceNumber number : command.reserved)
     if (number <= sequence_base(settings.partition) || number >= next_sequence || scheduled.contains(number))
-      return Error{Errc::argument_error, fmt::format("number {} was not reserved in '{}', or is used",
-                                                     number, settings.name)};
+      return Error{Errc::argument_error,
+                   fmt::format("number {} was not reserved in '{}', or is used", number, settings.name)};
   return std::nullopt;
 }
 
@@ -158,8 +158,8 @@ void Topic::Parts::on(const ReserveNumbers& command) {
 }
 
 void Topic::Parts::on(const EnqueueTransfer& command) {
-  refuse(command.request, {Errc::not_implemented,
-                           fmt::format("'{}' is a topic: nothing is sent via it yet", settings.name)});
+  refuse(command.request,
+         {Errc::not_implemented, fmt::format("'{}' is a topic: nothing is sent via it yet", settings.name)});
 }
 
 void Topic::Parts::on(const CancelScheduled& command) {

@@ -56,8 +56,8 @@ class Topic {
   void start(Instant now, SubscriptionId id, Queue& queue, Effects& effects);
   void remove_subscription(SubscriptionId id);
 
-  // Enqueue, Schedule, ReserveNumbers, CancelScheduled, Forwarded, Remember, UpdateTopic, Persisted, StoreFailed, Wake;
-  // anything else is refused.
+  // Enqueue, Schedule, ReserveNumbers, CancelScheduled, Forwarded, Remember, UpdateTopic, Persisted,
+  // StoreFailed, Wake; anything else is refused.
   void apply(Instant now, const Command& command, Effects& effects);
   // AddRule, RemoveRule, ListRules, SetBinding of a subscription.
   void apply_for(Instant now, SubscriptionId id, const Command& command, Effects& effects);

@@ -88,8 +88,7 @@ struct Topic::Parts {
   // when given, gets one per message; then the answer is never false.
   [[nodiscard]] Result<bool> publish(std::span<const IncomingMessage> messages,
                                      const std::optional<ForwardedFrom>& forwarded, std::uint8_t steps,
-                                     std::vector<SequenceNumber>* numbers,
-                                     SequenceNumber reserved = 0);
+                                     std::vector<SequenceNumber>* numbers, SequenceNumber reserved = 0);
   // Which copies it becomes; their numbers are given later.
   [[nodiscard]] Result<void> plan_copies(const IncomingMessage& message, SequenceNumber number,
                                          const std::optional<std::string>& routing_key,

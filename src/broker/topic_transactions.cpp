@@ -43,8 +43,8 @@ std::optional<Error> Topic::Parts::refusal(const Work&, TransactionTally&) {
   if constexpr (std::is_same_v<Work, EnqueueTransfer>)
     return Error{Errc::not_implemented,
                  fmt::format("'{}' is a topic: nothing is sent via it yet", settings.name)};
-  return Error{Errc::not_allowed, fmt::format("'{}' is a topic: this is for its subscriptions or for queues",
-                                              settings.name)};
+  return Error{Errc::not_allowed,
+               fmt::format("'{}' is a topic: this is for its subscriptions or for queues", settings.name)};
 }
 
 std::optional<Error> Topic::Parts::sends_refusal(std::span<const IncomingMessage> messages,
@@ -90,17 +90,15 @@ std::optional<Error> Topic::refusal_for(SubscriptionId id, const TransactionWork
   }
   auto compiled = rules::compile(*add->rule);
   if (!compiled) return std::move(compiled.error());
-  if (is_there)
-    return Error{Errc::entity_already_exists, fmt::format("there is a rule '{}' already", name)};
+  if (is_there) return Error{Errc::entity_already_exists, fmt::format("there is a rule '{}' already", name)};
   const bool correlation = compiled->is_correlation();
   auto& more = correlation ? tally.correlation_filters : tally.sql_filters;
   const std::size_t max = correlation ? parts.limits.correlation_filters_max : parts.limits.sql_filters_max;
   const std::size_t count =
       correlation ? parts.rule_set.correlation_filter_count() : parts.rule_set.sql_filter_count();
   if (max != 0 && static_cast<std::int64_t>(count) + more >= static_cast<std::int64_t>(max))
-    return Error{Errc::resource_limit_exceeded,
-                 fmt::format("the topic has {} {} filters, which is the limit", max,
-                             correlation ? "correlation" : "SQL")};
+    return Error{Errc::resource_limit_exceeded, fmt::format("the topic has {} {} filters, which is the limit",
+                                                            max, correlation ? "correlation" : "SQL")};
   ++more;
   tally.rules[key] = true;
   return std::nullopt;

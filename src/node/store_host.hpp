@@ -116,7 +116,7 @@ class StoreHost final : private store::StoreOwner {
   Random random_;
 
   net::Mailbox<StoreCommand> commands_;
-  StoreLetters letters_;  // about transactions of several stores
+  StoreLetters letters_;             // about transactions of several stores
   std::vector<AnswerRoad> answers_;  // by shard
   net::Timer timer_;
   net::Timer give_up_;

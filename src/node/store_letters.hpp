@@ -1,7 +1,8 @@
 // What stores say to each other, from shard to shard.
 //
 // One per store, on its shard. What finds another store's mailbox full waits here, in order; transactions
-// under way bound how much that is. A letter to a store that does not exist is lost, but a Prepare is refused.
+// under way bound how much that is. A letter to a store that does not exist is lost, but a Prepare is
+// refused.
 #pragma once
 
 #include <cstdint>

@@ -66,9 +66,8 @@ bool Checkpointer::write_transaction(journal::Journal& journal) {
     coordinated_ = *id;
     const Coordinated& one = *transactions_.coordinated.find(*id);
     if (one.state != Coordinated::State::preparing)
-      put_piece(buffer_,
-                {PieceKind::committed, PartitionId::none,
-                 encode_committed({*id, {one.participants.begin(), one.participants.end()}})});
+      put_piece(buffer_, {PieceKind::committed, PartitionId::none,
+                          encode_committed({*id, {one.participants.begin(), one.participants.end()}})});
   } else if (const TransactionId* waits = transactions_.prepared.after(prepared_)) {
     prepared_ = *waits;
     const Participation& one = *transactions_.prepared.find(*waits);

@@ -37,7 +37,8 @@ Result<broker::Enqueue> forward_command(const ForwardRequest& request, broker::R
   }
   auto message = broker::read_message(bytes, random);
   if (!message) return fail(std::move(message.error()));
-  if (request.transfer && request.facts.changes) message->facts.routing_key = request.facts.changes->routing_key;
+  if (request.transfer && request.facts.changes)
+    message->facts.routing_key = request.facts.changes->routing_key;
   command.messages.push_back(std::move(*message));
   return command;
 }

@@ -71,7 +71,8 @@ struct StoreSettings {
   std::chrono::milliseconds prepare_patience = std::chrono::seconds{15};
   // Who committed is told so after this, also when a store has not done its part yet.
   std::chrono::milliseconds decide_patience = std::chrono::seconds{5};
-  // Decisions that nobody answers are told again, and those that nobody tells are asked for again, after this.
+  // Decisions that nobody answers are told again, and those that nobody tells are asked for again, after
+  // this.
   std::chrono::milliseconds decide_retry = std::chrono::seconds{1};
 };
 

@@ -57,6 +57,7 @@ class Story final : public StoreOwner {
     if (state == StoreState::failed) deliveries_lost();
   }
   void on_deadline(Instant) override {}
+  void on_store_message(std::uint16_t, StoreMessage&&) override {}
   void on_partition_gone(PartitionId, const std::string& name) override {
     ADD_FAILURE() << name << " is gone";
   }

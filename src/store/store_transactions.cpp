@@ -175,8 +175,7 @@ void Store::Parts::commit(const TransactionId& id, Coordinated& one) {
   if (auto error = steps_refusal(one.steps)) return roll_back(id, *error);
   in_one_batch([&] {
     carry_out(one.steps);
-    write(RecordKind::committed,
-          encode_committed({id, {one.participants.begin(), one.participants.end()}}));
+    write(RecordKind::committed, encode_committed({id, {one.participants.begin(), one.participants.end()}}));
   });
   one.state = Coordinated::State::committing;
   one.steps.clear();
@@ -202,8 +201,7 @@ void Store::Parts::roll_back(const TransactionId& id, const Error& error) {
   const Coordinated one = std::move(*found);
   transactions.coordinated.remove(id);
   for (const std::uint16_t store : one.participants) tell(store, Decide{id, false});
-  if (one.request != broker::RequestId::none)
-    post(PartitionId::none, broker::Refused{one.request, error});
+  if (one.request != broker::RequestId::none) post(PartitionId::none, broker::Refused{one.request, error});
 }
 
 void Store::Parts::answer(Coordinated& one) {
@@ -320,7 +318,8 @@ void Store::Parts::wake_transactions() {
       std::string missing;
       for (const std::uint16_t store : one.participants)
         if (!one.prepared.contains(store)) missing += fmt::format(" {}", store);
-      roll_back(id, {Errc::timeout, fmt::format("the transaction was given up: no answer of store{}", missing)});
+      roll_back(id,
+                {Errc::timeout, fmt::format("the transaction was given up: no answer of store{}", missing)});
       continue;
     }
     // The outcome is certain, whoever is away.
@@ -350,9 +349,10 @@ void Store::Parts::lose_transactions() {
     if (one.state == Coordinated::State::committed) answer(one);
     if (one.request != broker::RequestId::none)
       post(PartitionId::none,
-           broker::Refused{one.request,
-                           {Errc::internal_error,
-                            fmt::format("the store failed, the transaction may or may not be there: {}", why)}});
+           broker::Refused{
+               one.request,
+               {Errc::internal_error,
+                fmt::format("the store failed, the transaction may or may not be there: {}", why)}});
   }
   transactions.clear();
 }
@@ -408,7 +408,8 @@ void Store::Parts::recover_transactions() {
   for (const TransactionId* id = transactions.prepared.after({}); id; id = transactions.prepared.after(*id)) {
     transactions.prepared.look_at(*id, now);
     for (const auto& [partition, lock] : transactions.prepared.find(*id)->record.holds)
-      if (Partition* of = partitions.find(partition); of && of->known && of->queue) of->queue->hold_again(lock);
+      if (Partition* of = partitions.find(partition); of && of->known && of->queue)
+        of->queue->hold_again(lock);
   }
 }
 

@@ -69,11 +69,10 @@ void put_messages(Writer& out, const std::vector<broker::IncomingMessage>& messa
     const auto& facts = message.facts;
     out.put(static_cast<std::uint32_t>(message.bytes.size()));
     out.put(facts.application_properties_bytes);
-    out.put(static_cast<std::uint8_t>((facts.message_id ? with_message_id : 0) |
-                                      (facts.session_id ? with_session : 0) |
-                                      (facts.partition_key ? with_key : 0) | (facts.ttl_ms ? with_ttl : 0) |
-                                      (facts.scheduled ? with_time : 0) |
-                                      (facts.routing_key ? with_routing_key : 0)));
+    out.put(static_cast<std::uint8_t>(
+        (facts.message_id ? with_message_id : 0) | (facts.session_id ? with_session : 0) |
+        (facts.partition_key ? with_key : 0) | (facts.ttl_ms ? with_ttl : 0) |
+        (facts.scheduled ? with_time : 0) | (facts.routing_key ? with_routing_key : 0)));
     if (facts.message_id) {
       out.put(facts.message_id->high);
       out.put(facts.message_id->low);
