@@ -12,6 +12,7 @@
 #include "journal/inspect.hpp"
 #include "journal/posix_disk.hpp"
 #include "node/store_folders.hpp"
+#include "store/transaction_records.hpp"
 
 namespace omnibus::cli {
 namespace {
@@ -41,7 +42,9 @@ int look_at(const node::StoreFolder& store, bool dump, std::optional<std::uint64
   journal::EachRecord each;
   if (dump)
     each = [&](const journal::RecordView& record) {
-      if (!limit || seen++ < *limit) fmt::print("{}\n", journal::to_text(record));
+      if (limit && seen++ >= *limit) return;
+      const std::string says = store::describe_record(record.kind, record.body);
+      fmt::print("{}{}{}\n", journal::to_text(record), says.empty() ? "" : " ", says);
     };
   fmt::print("{}:\n", store.path.filename().string());
   const auto report = journal::inspect(**folder, each);

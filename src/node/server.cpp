@@ -426,6 +426,10 @@ bool Server::serves(std::uint16_t store) const {
   return host != nullptr && host->is_available();
 }
 
+bool Server::ask_store(std::uint16_t store, StoreCommand& command) {
+  return impl_->roads.stores.at(store)->commands().try_push(std::move(command));
+}
+
 void Server::begin_shutdown() {
   impl_->listeners_plane->serves(false);
   impl_->listener->stop_accepting();

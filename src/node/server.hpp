@@ -15,6 +15,7 @@
 
 #include "base/result.hpp"
 #include "node/config.hpp"
+#include "node/roads.hpp"
 
 namespace omnibus::node {
 
@@ -56,6 +57,9 @@ class Server {
   [[nodiscard]] bool take_down(std::uint16_t store);
   [[nodiscard]] bool bring_back(std::uint16_t store);
   [[nodiscard]] bool serves(std::uint16_t store) const;
+
+  // Asks a store as a connection would. False: its road is full, and the command is untouched.
+  [[nodiscard]] bool ask_store(std::uint16_t store, StoreCommand& command);
 
   void begin_shutdown();
   [[nodiscard]] bool drained() const;

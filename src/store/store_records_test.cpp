@@ -1,9 +1,10 @@
-// What the store itself writes: partitions and the stream of a checkpoint.
+// What the store itself writes: partitions, transactions and the stream of a checkpoint.
 #include <gmock/gmock.h>
 
 #include "amqp/codec/value.hpp"
 #include "store/catalogue_records.hpp"
 #include "store/checkpoint_stream.hpp"
+#include "store/transaction_records.hpp"
 
 namespace omnibus::store {
 namespace {
@@ -180,6 +181,89 @@ TEST(CheckpointStream, HeadSaysWhichIdIsNext) {
   EXPECT_EQ(decode_head(encode_head({77}))->next_partition, 77u);
   EXPECT_FALSE(decode_head(as_bytes("\2....")));
   EXPECT_FALSE(decode_head({}));
+}
+
+PreparedRecord prepared_example() {
+  PreparedRecord record;
+  record.id = {3, 0x1122334455667788, 9};
+  record.holds.push_back(
+      {PartitionId{4}, {broker::LockToken{{1, 2}}, 17, Instant{1'700'000'000'123ms}, true}});
+  broker::IncomingMessage message;
+  message.facts.message_id = broker::MessageIdHash{1, 2};
+  message.facts.session_id = "s";
+  message.facts.partition_key = "s";
+  message.facts.ttl_ms = 5000;
+  message.facts.scheduled = Instant{1'700'000'001'000ms};
+  message.facts.routing_key = "a.b";
+  message.facts.application_properties_bytes = 12;
+  message.bytes = Payload::copy_of("the bytes");
+  broker::IncomingMessage bare;
+  bare.bytes = Payload::copy_of("more");
+  const auto add = [&](broker::TransactionWork work) { record.steps.push_back({0, 4, std::move(work)}); };
+  add(broker::Enqueue{{}, {message, bare}, {}});
+  add(broker::Schedule{{}, {message}, {42}});
+  add(broker::EnqueueTransfer{{}, {bare}, "to"});
+  add(broker::Settle{{}, {broker::LockToken{{1, 2}}, broker::LockToken{{3}}}, broker::Complete{}, {}, {}});
+  add(broker::Settle{{}, {broker::LockToken{{4}}}, broker::Abandon{{0x40}}, {}, {}});
+  add(broker::Settle{{}, {broker::LockToken{{5}}}, broker::Defer{{0x40}}, {}, {}});
+  add(broker::Settle{{}, {broker::LockToken{{6}}}, broker::DeadLetter{"why", {}, {0x40}}, {}, {}});
+  add(broker::Settle{{}, {broker::LockToken{{7}}}, broker::Release{}, {}, {}});
+  rules::Rule rule;
+  rule.name = "r";
+  rule.filter = rules::SqlFilter{"n = 1", {}, rules::compatibility_level_default};
+  add(broker::AddRule{{}, rule});
+  add(broker::RemoveRule{{}, "old"});
+  return record;
+}
+
+std::vector<std::uint8_t> whole(const PreparedRecord& record) {
+  Payload messages;
+  auto bytes = encode_prepared(record, messages);
+  const std::string behind = messages.to_string();
+  bytes.insert(bytes.end(), behind.begin(), behind.end());
+  return bytes;
+}
+
+TEST(TransactionRecords, PreparedIsReadAsItWasWritten) {
+  const auto bytes = whole(prepared_example());
+  const auto read = decode_prepared(bytes);
+  ASSERT_TRUE(read) << read.error().detail;
+  EXPECT_EQ(whole(*read), bytes);
+  EXPECT_EQ(read->id, prepared_example().id);
+  EXPECT_EQ(read->holds, prepared_example().holds);
+  ASSERT_EQ(read->steps.size(), 10u);
+  const auto& sent = std::get<broker::Enqueue>(read->steps[0].work).messages;
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[0].bytes.to_string(), "the bytes");
+  EXPECT_EQ(sent[0].facts.routing_key, "a.b");
+  EXPECT_EQ(sent[0].facts.scheduled, Instant{1'700'000'001'000ms});
+  EXPECT_EQ(sent[1].bytes.to_string(), "more");
+  EXPECT_FALSE(sent[1].facts.session_id);
+  EXPECT_EQ(std::get<broker::EnqueueTransfer>(read->steps[2].work).messages.at(0).bytes.to_string(), "more");
+  EXPECT_EQ(std::get<broker::AddRule>(read->steps[8].work).rule->name, "r");
+  EXPECT_THAT(describe_record(6, bytes), testing::HasSubstr("10 steps, 1 locks held"));
+}
+
+TEST(TransactionRecords, CutOrLongerIsRefused) {
+  const auto bytes = whole(prepared_example());
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(decode_prepared(Bytes{bytes}.first(size))) << size;
+  auto longer = bytes;
+  longer.push_back(0);
+  EXPECT_FALSE(decode_prepared(longer));
+  const TransactionId id{1, 2, 3};
+  for (const auto& small :
+       {encode_committed({id, {0, 7}}), encode_decided({id, true}), encode_forgotten({id})})
+    for (std::size_t size = 0; size < small.size(); ++size) {
+      EXPECT_FALSE(decode_committed(Bytes{small}.first(size)) && size < 23);
+      EXPECT_FALSE(decode_decided(Bytes{small}.first(size)) && size != 20);
+      EXPECT_FALSE(decode_forgotten(Bytes{small}.first(size)) && size != 19);
+    }
+  EXPECT_EQ(decode_committed(encode_committed({id, {0, 7}}))->participants,
+            (std::vector<std::uint16_t>{0, 7}));
+  EXPECT_TRUE(decode_decided(encode_decided({id, true}))->commit);
+  EXPECT_EQ(decode_forgotten(encode_forgotten({id}))->id, id);
+  EXPECT_THAT(describe_record(7, encode_committed({id, {0, 7}})), testing::HasSubstr("stores 0 7"));
 }
 
 }  // namespace
