@@ -338,6 +338,8 @@ void Store::Parts::close_journal() {
   journal->close([this] {
     now = owner.now();
     journal_busy = false;
+    // What was decided is told to the other stores when this one is opened again; who asked hears it now.
+    lose_transactions();
     set_state(StoreState::closed);
     if (closed) std::exchange(closed, nullptr)();
   });

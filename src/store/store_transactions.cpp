@@ -281,6 +281,8 @@ void Store::Parts::heard(std::uint16_t, Decide&& message) {
     // Nobody waits for it: without it the coordinator is asked again after a crash.
     return write(RecordKind::decided, encode_decided({id, false}));
   }
+  // It is told again; until then there may be space.
+  if (full) return;
   in_one_batch([&] {
     carry_out(one->record.steps);
     write(RecordKind::decided, encode_decided({id, true}));

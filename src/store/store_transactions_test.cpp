@@ -229,6 +229,22 @@ TEST(StoreTransactions, PreparedOneOutlivesTheSegmentsAroundIt) {
   story.expect_agreement("done");
 }
 
+// A store that closes answers whoever waits for it, in every phase.
+TEST(StoreTransactions, ClosingStoreAnswers) {
+  for (int after = 0; after < 12; ++after) {
+    SCOPED_TRACE(after);
+    Story story{2};
+    story.start();
+    for (int i = 0; i < after && story.rig.choices() > 0; ++i) story.rig.take(0);
+    story.rig[0].close();
+    const auto told = story.rig.answer(0, story.request);
+    ASSERT_TRUE(told);
+    story.rig[0].start();
+    story.rig[0].open();
+    story.expect_agreement(told);
+  }
+}
+
 // An entity that is deleted while it is prepared takes its steps along; the others happen.
 TEST(StoreTransactions, DeletedEntityTakesItsStepsAlong) {
   StoresRig rig{2};
