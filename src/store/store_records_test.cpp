@@ -172,7 +172,7 @@ TEST(CheckpointStream, UnknownPieceAndOneTooLargeAreRefused) {
     return reader.feed(bytes, [](const Piece&) -> Result<void> { return {}; }).has_value();
   };
   EXPECT_TRUE(feed({1, 0, 0, 0, 0, 0, 0, 0, 0}));
-  EXPECT_FALSE(feed({4, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_FALSE(feed({6, 0, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_TRUE(feed({3, 0, 0, 0, 0, 0, 0, 0, 0x40})) << "at the bound: the rest has not come yet";
   EXPECT_FALSE(feed({3, 0, 0, 0, 0, 1, 0, 0, 0x40}));
 }
