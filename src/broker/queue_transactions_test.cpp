@@ -27,6 +27,10 @@ struct StepRig : QueueRig {
   void let_go(const std::vector<HeldLock>& held) {
     Effects effects{journal};
     queue->let_go(now, held, effects);
+    for (const auto& effect : effects.list)
+      if (const auto* one = std::get_if<Deliver>(&effect))
+        deliveries[one->receiver].push_back({body_of(one->status.stored), one->lock, one->status.sequence,
+                                             one->status.delivery_count + 1, one->locked_until, one->status});
     sync();
   }
   static TransactionWork sends(const std::string& body, const SendOptions& with = {}) {
