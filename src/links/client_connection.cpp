@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "links/cbs.hpp"
 #include "links/conditions.hpp"
+#include "links/coordinator_end.hpp"
 #include "links/management.hpp"
 #include "links/management_body.hpp"
 #include "links/partitioned_receiver.hpp"
@@ -47,8 +48,6 @@ Result<std::string> node_address(const amqp::Attach& attach) {
     return fail(Errc::invalid_field, "the link has no {}; an anonymous terminus is not offered",
                 client_sends ? "target" : "source");
   if (client_sends) {
-    if (const auto coordinator = amqp::decode_composite<amqp::Coordinator>(terminus); coordinator)
-      return fail(Errc::not_implemented, "transactions are not available");
     const auto target = amqp::decode_composite<amqp::Target>(terminus);
     if (!target) return fail(Errc::invalid_field, "{}", target.error().detail);
     if (target->dynamic.value_or(false))
@@ -86,7 +85,8 @@ ClientConnection::ClientConnection(const ConnectionSettings& settings, ClientInf
       observer_(observer),
       grants_(std::make_unique<auth::ConnectionGrants>()),
       entities_(port, number),
-      context_{entities_, random_, observer_},
+      transactions_(settings.transactions, random_),
+      context_{entities_, random_, observer_, transactions_},
       cbs_(RequestNode::make([this](const Request& request, const Responder& responder) {
         wants_tick_ = recheck_links_ = true;  // a token brings its end with it, or fewer rights
         responder.answer(serve_cbs(request, validator_, *grants_, observer_));
@@ -150,6 +150,7 @@ Result<void> ClientConnection::authorize(const LinkEnd::Claim& claim) const {
     return grants_->allowed(*claim.path, *claim.right, now_.wall);
   }();
   if (!until) return fail(until.error());
+  if (claim.also) return authorize({claim.also, claim.right});
   return {};
 }
 
@@ -168,6 +169,11 @@ void ClientConnection::on_attach(amqp::Link& link, const amqp::Attach& attach) {
 
 Result<void> ClientConnection::attach_to_node(amqp::Link& link, const amqp::Attach& attach,
                                               std::string& shown_address) {
+  if (link.role() == amqp::Role::receiver && amqp::decode_composite<amqp::Coordinator>(attach.target)) {
+    shown_address = "(coordinator)";
+    attach_to_coordinator(link);
+    return {};
+  }
   auto text = node_address(attach);
   if (!text) return fail(text.error());
   shown_address = *std::move(text);
@@ -202,27 +208,65 @@ Result<void> ClientConnection::attach_to_node(amqp::Link& link, const amqp::Atta
 
 Result<void> ClientConnection::attach_to_entity(amqp::Link& link, const amqp::Attach& attach,
                                                 const Address& address, LinkEnd::Claim claim) {
+  if (link.role() == amqp::Role::receiver) return attach_sender(link, attach, address, std::move(claim));
   const EntityFacts& entity = *address.facts;
-  if (link.role() == amqp::Role::receiver) {
-    if (address.sub_queue != broker::SubQueue::active || entity.kind == EntityKind::subscription)
-      return fail(Errc::not_allowed, "'{}' cannot be sent to, only received from", address.path);
-    if (!broker::may_send(entity.status))
-      return fail(Errc::entity_disabled, "sending to '{}' is disabled", entity.name);
-    if (const auto properties = amqp::decode_value(attach.properties);
-        properties && properties->find("com.microsoft:transfer-destination-address"))
-      return fail(Errc::not_implemented, "sending via another entity is not available");
-    auto end = std::make_unique<SenderEnd>(std::move(claim), context_, address.facts, address.routing_key);
-    SenderEnd& sender = *end;
-    link.attachment = std::move(end);
-    sender.accept(link);
-    return {};
-  }
   if (entity.kind == EntityKind::topic)
     return fail(Errc::not_allowed, "'{}' cannot be received from, only its subscriptions can", address.path);
   auto end = make_receiver(std::move(claim), context_, address);
   ReceiverLink& receiver = *end;
   link.attachment = std::move(end);
   return receiver.start(link, attach, now_);
+}
+
+Result<void> ClientConnection::attach_sender(amqp::Link& link, const amqp::Attach& attach,
+                                             const Address& address, LinkEnd::Claim claim) {
+  const EntityFacts& entity = *address.facts;
+  if (address.sub_queue != broker::SubQueue::active || entity.kind == EntityKind::subscription)
+    return fail(Errc::not_allowed, "'{}' cannot be sent to, only received from", address.path);
+  if (!broker::may_send(entity.status))
+    return fail(Errc::entity_disabled, "sending to '{}' is disabled", entity.name);
+  std::string via;
+  const auto destination = destination_of(attach, via);
+  if (!destination) return fail(destination.error());
+  if (*destination) claim.also = (*destination)->path;
+  auto end = *destination ? std::make_unique<SenderEnd>(std::move(claim), context_, address.facts,
+                                                        *(*destination)->facts, std::move(via))
+                          : std::make_unique<SenderEnd>(std::move(claim), context_, address.facts,
+                                                        address.routing_key);
+  SenderEnd& sender = *end;
+  link.attachment = std::move(end);
+  sender.accept(link);
+  return {};
+}
+
+Result<std::optional<Address>> ClientConnection::destination_of(const amqp::Attach& attach,
+                                                                std::string& shown_address) {
+  const auto properties = amqp::decode_value(attach.properties);
+  const amqp::Value* named =
+      properties ? properties->find("com.microsoft:transfer-destination-address") : nullptr;
+  if (!named || named->is_null()) return std::optional<Address>{};
+  const auto text = named->as_text();
+  if (!text) return fail(Errc::invalid_field, "the destination of a transfer is no string");
+  shown_address = *text;
+  auto address = resolve_address(*text, [this](std::string_view name) { return entities_.find(name); });
+  if (!address) return fail(address.error());
+  if (address->node != Address::Node::entity)
+    return fail(Errc::not_allowed, "'{}' cannot be the destination of a transfer", *text);
+  if (const auto allowed = authorize({address->path, auth::Right::send}); !allowed)
+    return fail(allowed.error());
+  if (!address->facts) return fail(entity_not_found(address->path));
+  if (address->sub_queue != broker::SubQueue::active || address->facts->kind == EntityKind::subscription)
+    return fail(Errc::not_allowed, "'{}' cannot be sent to, only received from", address->path);
+  if (address->routing_key)
+    return fail(Errc::not_implemented, "The destination of a transfer has no routing key: '{}'.", *text);
+  return std::optional{*std::move(address)};
+}
+
+void ClientConnection::attach_to_coordinator(amqp::Link& link) {
+  auto end = std::make_unique<CoordinatorEnd>(context_);
+  CoordinatorEnd& coordinator = *end;
+  link.attachment = std::move(end);
+  coordinator.accept(link);
 }
 
 Result<void> ClientConnection::attach_to_management(amqp::Link& link, const Address& address,
@@ -344,6 +388,7 @@ std::optional<Tick> ClientConnection::tick(Now now) {
     next_expiry_ = grants_->next_expiry(now.wall).value_or(auth::never);
   }
   drop_idle_links();
+  if (const auto transaction_ends = transactions_.tick(now.tick)) at(*transaction_ends);
   if (next_expiry_ != auth::never) at(now.tick + (next_expiry_ - now.wall));
   if (settings_.idle_link.count() > 0)
     for (const auto& [link, moved] : links_) at(moved + settings_.idle_link);

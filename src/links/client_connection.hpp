@@ -22,6 +22,7 @@
 #include "links/link_context.hpp"
 #include "links/link_end.hpp"
 #include "links/request_node.hpp"
+#include "links/transactions.hpp"
 
 namespace omnibus::links {
 
@@ -35,6 +36,7 @@ struct ConnectionSettings {
   std::chrono::milliseconds no_link_wait{60'000};      // for the first link
   std::chrono::milliseconds idle_connection{300'000};  // since the last link went
   std::chrono::milliseconds idle_link{0};              // without transfers and dispositions
+  TransactionLimits transactions{};
 };
 
 // What came with the socket.
@@ -75,7 +77,7 @@ class ClientConnection final : private amqp::Handler {
   // Does what is due and returns when to call again.
   std::optional<Tick> tick(Now now);
   // Whether something happened since the last tick() that may have made the next one due earlier.
-  [[nodiscard]] bool wants_tick() const { return wants_tick_; }
+  [[nodiscard]] bool wants_tick() const { return wants_tick_ || transactions_.wants_tick(); }
 
  private:
   amqp::SaslStep on_sasl_init(const amqp::SaslInit& init) override;
@@ -96,6 +98,11 @@ class ClientConnection final : private amqp::Handler {
   Result<void> attach_to_node(amqp::Link& link, const amqp::Attach& attach, std::string& shown_address);
   Result<void> attach_to_entity(amqp::Link& link, const amqp::Attach& attach, const Address& address,
                                 LinkEnd::Claim claim);
+  Result<void> attach_sender(amqp::Link& link, const amqp::Attach& attach, const Address& address,
+                             LinkEnd::Claim claim);
+  // The other end of a via transfer; nothing: the sender wants none.
+  Result<std::optional<Address>> destination_of(const amqp::Attach& attach, std::string& shown_address);
+  void attach_to_coordinator(amqp::Link& link);
   Result<void> attach_to_management(amqp::Link& link, const Address& address, LinkEnd::Claim claim);
   // A $management node: not what its entity was when the link came, only its name.
   struct ManagedNode {
@@ -125,6 +132,7 @@ class ClientConnection final : private amqp::Handler {
   std::string mechanism_;
   std::unique_ptr<auth::ConnectionGrants> grants_;
   EntityClient entities_;
+  Transactions transactions_;
   LinkContext context_;
   std::shared_ptr<RequestNode> cbs_;
   std::shared_ptr<RequestNode> namespace_management_;

@@ -131,8 +131,6 @@ TEST(ClientConnection, TerminiThatAreNotOfferedAreRefused) {
   EXPECT_EQ(refusal("dynamic", Role::sender, own, amqp::encode_composite(dynamic)), "amqp:not-implemented");
   EXPECT_EQ(refusal("anonymous", Role::sender, own, {}), "amqp:invalid-field");
   EXPECT_EQ(refusal("null", Role::sender, own, amqp::encode_composite(amqp::Target{})), "amqp:invalid-field");
-  EXPECT_EQ(refusal("coordinator", Role::sender, own, amqp::encode_composite(amqp::Coordinator{})),
-            "amqp:not-implemented");
   EXPECT_EQ(refusal("foreign", Role::sender, own, amqp::encode(amqp::Value{"q"})), "amqp:invalid-field");
 }
 

@@ -6,6 +6,7 @@
 #include "links/conditions.hpp"
 #include "links/connection_observer.hpp"
 #include "links/entity_client.hpp"
+#include "links/transactions.hpp"
 
 namespace omnibus::links {
 
@@ -13,6 +14,7 @@ struct LinkContext {
   EntityClient& entities;
   Random& random;
   ConnectionObserver& observer;
+  Transactions& transactions;
 
   // The error as the client gets it, with an id that people can quote.
   [[nodiscard]] amqp::Condition tracked(const Error& error, Now now) const {

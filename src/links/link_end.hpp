@@ -23,8 +23,9 @@ class LinkEnd : public amqp::LinkAttachment {
  public:
   // What keeps this link open; nothing for $cbs, which is open to all.
   struct Claim {
-    std::optional<std::string> path;   // nothing: a right anywhere will do
-    std::optional<auth::Right> right;  // nothing: any right will do
+    std::optional<std::string> path;    // nothing: a right anywhere will do
+    std::optional<auth::Right> right;   // nothing: any right will do
+    std::optional<std::string> also{};  // another path that needs the same right: the end of a via transfer
   };
   explicit LinkEnd(std::optional<Claim> claim) : claim_(std::move(claim)) {}
 

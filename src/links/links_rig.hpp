@@ -35,6 +35,7 @@ class RigClient final : public amqp::Handler {
     std::optional<std::uint64_t> max_message_size;
     amqp::Value properties;
     amqp::Value source_filter;
+    amqp::Value capabilities;  // of a coordinator
     amqp::SenderSettle snd_settle_mode{};
     amqp::ReceiverSettle rcv_settle_mode{};
     struct Got {
@@ -49,6 +50,9 @@ class RigClient final : public amqp::Handler {
       std::uint64_t state = 0;  // descriptor
       std::string condition;    // of rejected
       bool settled = false;
+      std::string description;  // of rejected
+      std::string transaction;  // of declared and transactional
+      std::uint64_t inner = 0;  // descriptor of the outcome in transactional
     };
     std::vector<Outcome> outcomes;
   };
@@ -70,6 +74,8 @@ class RigClient final : public amqp::Handler {
     Heard& heard = links[&link];
     heard.attached = !(sends ? attach.target : attach.source).is_null();
     heard.max_message_size = attach.max_message_size;
+    if (const auto coordinator = amqp::decode_composite<amqp::Coordinator>(attach.target))
+      heard.capabilities = amqp::decode_value(coordinator->capabilities).value_or(amqp::Value{});
     heard.properties = amqp::decode_value(attach.properties).value_or(amqp::Value{});
     heard.snd_settle_mode = link.snd_settle_mode();
     heard.rcv_settle_mode = link.rcv_settle_mode();
@@ -88,9 +94,18 @@ class RigClient final : public amqp::Handler {
   }
   void on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition) override {
     if (disposition.state.is(amqp::descriptor::accepted)) links[&link].accepted.push_back(disposition.id);
-    Heard::Outcome outcome{disposition.id, disposition.state.descriptor, "", disposition.settled};
+    Heard::Outcome outcome{disposition.id, disposition.state.descriptor, "", disposition.settled, "", "", 0};
     if (const auto rejected = amqp::decode_composite<amqp::Rejected>(disposition.state.raw))
-      if (const auto error = amqp::decode_condition(rejected->error)) outcome.condition = error->name;
+      if (const auto error = amqp::decode_condition(rejected->error)) {
+        outcome.condition = error->name;
+        outcome.description = error->description;
+      }
+    if (const auto declared = amqp::decode_composite<amqp::Declared>(disposition.state.raw))
+      outcome.transaction = as_text(declared->txn_id);
+    if (const auto state = amqp::decode_composite<amqp::TransactionalState>(disposition.state.raw)) {
+      outcome.transaction = as_text(state->txn_id);
+      outcome.inner = amqp::view_state(state->outcome).descriptor;
+    }
     links[&link].outcomes.push_back(std::move(outcome));
   }
   void on_closed(amqp::Connection&, const amqp::Condition* condition) override {
@@ -206,6 +221,8 @@ class LinksRig {
     amqp::ReceiverSettle rcv = amqp::ReceiverSettle::first;
     amqp::Value filter{};      // of the source
     amqp::Value properties{};  // of the link
+    amqp::Session* session = nullptr;
+    bool to_coordinator = false;
   };
   amqp::Link& attach(const std::string& name, amqp::Role role, std::string_view address,
                      std::string_view own = "me") {
@@ -224,7 +241,8 @@ class LinksRig {
     amqp::Target target;
     target.address = {sends ? address_bytes : own_bytes};
     const auto source_bytes = amqp::encode_composite(source);
-    const auto target_bytes = amqp::encode_composite(target);
+    const auto target_bytes =
+        with.to_coordinator ? amqp::encode_composite(amqp::Coordinator{}) : amqp::encode_composite(target);
     amqp::AttachRequest request;
     request.name = name;
     request.role = role;
@@ -233,7 +251,7 @@ class LinksRig {
     request.properties = {properties};
     request.source = {source_bytes};
     request.target = {target_bytes};
-    amqp::Link& link = session().attach(request);
+    amqp::Link& link = (with.session ? *with.session : session()).attach(request);
     heard.links[&link];
     pump();
     return link;

@@ -7,6 +7,7 @@
 #include "broker/delivered_message.hpp"
 #include "links/management_body.hpp"
 #include "links/partitioned_management.hpp"
+#include "links/transactional_management.hpp"
 #include "rules/rule_forms.hpp"
 
 namespace omnibus::links {
@@ -418,6 +419,9 @@ void serve_management(const Request& request, Responder responder, const Managed
     // Clients know a missing entity by the text alone.
     answer(failed(refused->error.code == Errc::not_found ? entity_not_found(missing) : refused->error));
   };
+  if (request.transaction)
+    return enlist_command(*request.transaction, std::move(asked->command), entity, context, request.now,
+                          std::move(on_answer));
   if (entity.facts->is_partitioned())
     return ask_partitions(std::move(asked->command), entity.facts, context, std::move(on_answer));
   set_request(asked->command, context.entities.expect(std::move(on_answer)));

@@ -50,11 +50,18 @@ class AskingRig : public LinksRig {
     const std::size_t before = messages.size();
     amqp::Outgoing outgoing;
     outgoing.tag = as_bytes("t");
+    std::vector<std::uint8_t> state;
+    if (in_transaction)
+      state = amqp::encode_composite(
+          amqp::TransactionalState{.txn_id = as_bytes(*in_transaction), .outcome = {}});
+    outgoing.state = {state};
     request->send(outgoing, builder.build());
     pump();
     if (messages.size() == before) return {};
     return read(messages.back(), last_id_);
   }
+
+  std::optional<std::string> in_transaction;  // what every request is part of
 
   static Reply read(const std::string& message, std::uint64_t id) {
     const auto view = amqp::MessageView::parse(as_bytes(message));

@@ -73,8 +73,6 @@ Result<std::optional<AskedOutcome>> read_outcome(const amqp::StateView& state) {
       return some(read_rejected(state.raw));
     case amqp::descriptor::received:
       return std::optional<AskedOutcome>{};
-    case amqp::descriptor::transactional_state:
-      return fail(Errc::not_implemented, "transactions are not available");
     case 0:
       // Settled without a word: nobody will answer for the message, so it is free again.
       return some(AskedOutcome{broker::Release{}, amqp::State::released()});

@@ -157,6 +157,11 @@ class QueuePort final : public EntityPort {
   std::vector<broker::Forward> forwards;       // what entities want to send on, and did not
   std::map<std::uint64_t, bool> unreadable;    // records whose bytes cannot be read back
   std::map<std::uint64_t, std::string> wrong;  // records that give these bytes back for a message
+  // Transactions that were committed, and why the next one is refused. Their steps are carried out one after
+  // the other: that all or none happen is the store's to show.
+  std::vector<broker::Transact> committed;
+  std::optional<Error> refuses_commit;
+  std::vector<std::pair<std::uint32_t, broker::EnqueueTransfer>> transfers;  // and their partition
   [[nodiscard]] std::size_t records() const { return sink_.records.size(); }
 
  private:
@@ -236,6 +241,11 @@ class QueuePort final : public EntityPort {
   template <class Deliver>
   bool apply(std::uint32_t partition, Instant now, const broker::Command& command, const Deliver& deliver) {
     if (down_.contains(partition) && refuse(command, deliver)) return true;
+    if (const auto* transact = std::get_if<broker::Transact>(&command)) {
+      commit(*transact, now, deliver);
+      return true;
+    }
+    if (answer_for_transactions(partition, command, deliver)) return true;
     broker::Effects effects{sink_};
     Partition& whose = partitions_.at(partition);
     const bool about_rules = std::holds_alternative<broker::AddRule>(command) ||
@@ -252,6 +262,68 @@ class QueuePort final : public EntityPort {
     carry(partition, now, effects, deliver);
     return !effects.list.empty();
   }
+  // Steps of a transaction have requests of ours: no connection has this number.
+  static constexpr std::uint64_t step_requests = std::uint64_t{0xffffffff} << 32;
+  struct Commit {
+    broker::RequestId request{};
+    std::size_t missing = 0;
+    std::optional<Error> error{};
+  };
+  template <class Deliver>
+  void commit(const broker::Transact& transact, Instant now, const Deliver& deliver) {
+    committed.push_back(transact);
+    if (refuses_commit) {
+      broker::Answer answer{broker::Refused{transact.request, *std::exchange(refuses_commit, std::nullopt)}};
+      return deliver(answer);
+    }
+    commits_.push_back({transact.request, transact.steps.size(), {}});
+    for (const auto& step : transact.steps) {
+      broker::Command command = std::visit([](const auto& work) { return broker::Command{work}; }, step.work);
+      std::visit(
+          [&](auto& one) {
+            if constexpr (requires { one.request; })
+              one.request = static_cast<broker::RequestId>(step_requests | commits_.size());
+          },
+          command);
+      apply(step.partition, now, command, deliver);
+    }
+  }
+  template <class Deliver>
+  bool end_step(const broker::Effect& effect, const Deliver& deliver) {
+    std::uint64_t request = 0;
+    std::visit(
+        [&](const auto& one) {
+          if constexpr (requires { one.request; }) request = static_cast<std::uint64_t>(one.request);
+        },
+        effect);
+    if ((request & step_requests) != step_requests) return false;
+    Commit& whole = commits_.at((request & 0xffffffff) - 1);
+    if (const auto* refused = std::get_if<broker::Refused>(&effect); refused && !whole.error)
+      whole.error = refused->error;
+    if (--whole.missing > 0) return true;
+    broker::Answer answer{broker::Done{whole.request}};
+    if (whole.error) answer.effect = broker::Refused{whole.request, *whole.error};
+    deliver(answer);
+    return true;
+  }
+  template <class Deliver>
+  bool answer_for_transactions(std::uint32_t partition, const broker::Command& command,
+                               const Deliver& deliver) {
+    std::optional<broker::Effect> effect;
+    if (const auto* reserve = std::get_if<broker::ReserveNumbers>(&command)) {
+      broker::Scheduled numbers{reserve->request, {}};
+      for (std::uint32_t i = 0; i < reserve->count; ++i) numbers.sequences.push_back(++last_reserved_);
+      effect = std::move(numbers);
+    } else if (const auto* transfer = std::get_if<broker::EnqueueTransfer>(&command)) {
+      transfers.emplace_back(partition, *transfer);
+      effect = broker::Accepted{transfer->request};
+    }
+    if (!effect) return false;
+    if (end_step(*effect, deliver)) return true;
+    broker::Answer answer{*std::move(effect)};
+    deliver(answer);
+    return true;
+  }
   template <class Deliver>
   void carry(std::uint32_t partition, Instant now, broker::Effects& effects, const Deliver& deliver) {
     for (auto& effect : effects.list) {
@@ -266,6 +338,7 @@ class QueuePort final : public EntityPort {
         forwards.push_back(std::move(*forward));
         continue;
       }
+      if (end_step(effect, deliver)) continue;
       broker::Answer answer{std::move(effect)};
       if (const auto* delivery = std::get_if<broker::Deliver>(&answer.effect))
         answer.message = bytes_of(delivery->status.stored);
@@ -275,6 +348,8 @@ class QueuePort final : public EntityPort {
     }
   }
 
+  std::vector<Commit> commits_;
+  broker::SequenceNumber last_reserved_ = 1000;
   Random random_{7};
   Sink sink_;
   std::size_t synced_ = 0;

@@ -131,6 +131,8 @@ void ReceiverLink::settle(const broker::LockToken& lock, broker::Outcome outcome
 void ReceiverLink::on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition, Now now) {
   if (disposition.context == 0 || !unsettled_.knows(disposition.context - 1)) return;
   if (disposition.state.descriptor == 0 && !disposition.settled) return;
+  if (disposition.state.is(amqp::descriptor::transactional_state))
+    return on_transactional_disposition(disposition, now);
   auto asked = read_outcome(disposition.state);
   const auto place = static_cast<std::uint32_t>(disposition.context - 1);
   if (!asked) {
@@ -154,6 +156,44 @@ void ReceiverLink::on_disposition(amqp::Link& link, const amqp::DispositionOf& d
   const std::uint32_t tag = settling_.add({disposition.id, std::move((*asked)->echo)});
   unsettled_[place].settling = true;
   settle(lock, std::move(outcome), context_.entities.expect(*this, std::uint64_t{place} << 32 | tag));
+}
+
+void ReceiverLink::on_transactional_disposition(const amqp::DispositionOf& disposition, Now now) {
+  const auto place = static_cast<std::uint32_t>(disposition.context - 1);
+  // Asked of the entity already: that is the one answer there can be.
+  if (unsettled_[place].settling && !disposition.settled) return;
+  const auto answer = enlist(disposition, now);
+  (void)unsettled_.take(place);
+  // Settled also when refused [contract 4.4]; the lock stays, and update-disposition can end it.
+  if (!disposition.settled)
+    link_->disposition(disposition.id,
+                       answer ? *answer : amqp::State::rejected(context_.tracked(answer.error(), now)));
+  flush();
+}
+
+Result<amqp::State> ReceiverLink::enlist(const amqp::DispositionOf& disposition, Now now) {
+  const auto state = read_transactional_state(disposition.state);
+  if (!state) return fail(state.error());
+  const auto transaction = context_.transactions.begin_operation(state->txn_id, now);
+  if (!transaction) return fail(transaction.error());
+  const auto enlisted = [&]() -> Result<amqp::State> {
+    auto asked = read_outcome(amqp::view_state(state->outcome));
+    if (!asked) return fail(asked.error());
+    if (!*asked || state->outcome.is_null())
+      return fail(Errc::invalid_field, "a settlement in a transaction has an outcome");
+    const broker::LockToken lock = unsettled_[static_cast<std::uint32_t>(disposition.context - 1)].lock;
+    const Source source = source_of(lock);
+    Enlistment enlistment;
+    enlistment.steps.push_back(
+        {source.route.store, source.route.partition,
+         broker::Settle{{}, {lock}, std::move((*asked)->outcome), std::nullopt, source.receiver}});
+    const auto taken = context_.transactions.enlist(**transaction, std::move(enlistment));
+    if (!taken) return fail(taken.error());
+    return amqp::State::transactional(state->txn_id, (*asked)->echo);
+  }();
+  // Who does not wait for the answer must not commit without it.
+  if (!enlisted && disposition.settled) (*transaction)->doom(enlisted.error());
+  return enlisted;
 }
 
 void ReceiverLink::on_answer(std::uint64_t tag, broker::Answer& answer, Now now) {

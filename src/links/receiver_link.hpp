@@ -2,7 +2,9 @@
 //
 // Answers the attach, puts deliveries into transfers, and turns dispositions into settlements, which are
 // answered when the entity says that they are durable. A delivery that finds the session window closed waits
-// here. Where messages come from and who gets the link's credit is the derived class's to know.
+// here. A settlement within a transaction is enlisted and answered at once: the lock goes with the commit,
+// and after a rollback the message can still be settled by $management until its lock ends [contract 7].
+// Where messages come from and who gets the link's credit is the derived class's to know.
 #pragma once
 
 #include <deque>
@@ -77,6 +79,9 @@ class ReceiverLink : public LinkEnd, private AnswerTaker {
   void on_answer(std::uint64_t tag, broker::Answer& answer, Now now) final;
   void send(const broker::Deliver& delivery, Payload message);
   void settle(const broker::LockToken& lock, broker::Outcome outcome, broker::RequestId request);
+  void on_transactional_disposition(const amqp::DispositionOf& disposition, Now now);
+  // The state that answers it.
+  [[nodiscard]] Result<amqp::State> enlist(const amqp::DispositionOf& disposition, Now now);
 
   std::deque<Waiting> waiting_;
   SlotTable<Unsettled> unsettled_;  // a delivery's context is its place + 1

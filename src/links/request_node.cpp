@@ -4,6 +4,7 @@
 
 #include "amqp/engine/session.hpp"
 #include "links/conditions.hpp"
+#include "links/transactions.hpp"
 
 namespace omnibus::links {
 namespace {
@@ -118,7 +119,16 @@ void RequestNode::serve(amqp::Link& link, amqp::Delivery& delivery, Now now) {
   const auto properties = message->properties();
   if (!properties) return reject(properties.error());
 
-  if (!delivery.settled) link.disposition(delivery.id, amqp::State::accepted());
+  std::optional<Bytes> transaction;
+  if (delivery.state.is(amqp::descriptor::transactional_state)) {
+    const auto state = read_transactional_state(delivery.state);
+    if (!state) return reject(state.error());
+    transaction = state->txn_id;
+  }
+  if (!delivery.settled)
+    link.disposition(delivery.id, transaction
+                                      ? amqp::State::transactional(*transaction, amqp::State::accepted())
+                                      : amqp::State::accepted());
   amqp::Link* const response_link = route(*properties, link);
   // [contract 2.1] nobody can be told: the request is accepted and dropped.
   if (!response_link) return;
@@ -127,7 +137,7 @@ void RequestNode::serve(amqp::Link& link, amqp::Delivery& delivery, Now now) {
   responder.node_ = shared_from_this();
   responder.response_link_ = end_of(*response_link).number();
   responder.correlation_id_.assign(properties->message_id.bytes.begin(), properties->message_id.bytes.end());
-  serve_({*message, link, now}, std::move(responder));
+  serve_({*message, link, now, transaction}, std::move(responder));
 }
 
 void RequestNode::Responder::answer(const Response& response) const {

@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Request {
   const amqp::MessageView& message;  // good during the call
   amqp::Link& link;
   Now now;
+  std::optional<Bytes> transaction{};  // the id, when it is part of one; good during the call
 };
 
 struct Response {

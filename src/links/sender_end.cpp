@@ -19,53 +19,108 @@ SenderEnd::SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const En
       context_(context),
       entity_(std::move(entity)),
       routing_key_(std::move(routing_key)),
-      partitions_(entity_->is_partitioned() ? new PartitionedSends(context, entity_, *this) : nullptr) {}
+      partitions_(entity_->is_partitioned() ? new PartitionedSends(context, entity_, *this) : nullptr),
+      message_bytes_max_(entity_->message_bytes_max) {}
+
+SenderEnd::SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const EntityFacts> entity,
+                     const EntityFacts& destination, std::string address)
+    : LinkEnd(std::move(claim)),
+      context_(context),
+      entity_(std::move(entity)),
+      via_(new ViaSends(context, entity_, destination.name, *this)),
+      via_address_(std::move(address)),
+      message_bytes_max_(std::min(entity_->message_bytes_max, destination.message_bytes_max)) {}
 
 void SenderEnd::accept(amqp::Link& link) {
   link_ = &link;
   amqp::AttachReply reply;
-  reply.max_message_size = entity_->message_bytes_max;
-  const auto properties = amqp::encode(
-      amqp::Value::map({{amqp::Value::symbol("com.microsoft:max-message-batch-size"),
-                         std::min<std::uint64_t>(entity_->message_bytes_max, batch_bytes_max)}}));
-  reply.properties = {properties};
+  reply.max_message_size = message_bytes_max_;
+  amqp::Map properties;
+  properties.set(amqp::Value::symbol("com.microsoft:max-message-batch-size"),
+                 std::min<std::uint64_t>(message_bytes_max_, batch_bytes_max));
+  if (via_)
+    properties.set(amqp::Value::symbol("com.microsoft:transfer-destination-address"),
+                   std::string_view{via_address_});
+  const auto encoded = amqp::encode(amqp::Value{std::move(properties)});
+  reply.properties = {encoded};
   link.accept(reply);
   link.grant(window);
 }
 
 void SenderEnd::on_transfer(amqp::Link&, amqp::Delivery& delivery, Now now) {
-  if (delivery.too_large)
-    return refuse(
-        delivery.id, delivery.settled,
-        {Errc::message_size_exceeded, fmt::format("The message is larger than the {} bytes that '{}' takes.",
-                                                  entity_->message_bytes_max, entity_->name)},
-        now);
-  if (delivery.state.is(amqp::descriptor::transactional_state))
-    return refuse(delivery.id, delivery.settled, {Errc::not_implemented, "transactions are not available"},
-                  now);
+  if (delivery.state.is(amqp::descriptor::transactional_state)) {
+    const auto answer = enlist(delivery, now);
+    if (!answer) return refuse(delivery.id, delivery.settled, answer.error(), now);
+    if (!delivery.settled) link_->disposition(delivery.id, *answer);
+    return refill();
+  }
   const std::uint64_t tag = delivery.id | (delivery.settled ? settled_bit : 0);
-  if (delivery.message_format == 0 && !partitions_) {
+  if (delivery.message_format == 0 && !delivery.too_large && !partitions_ && !via_) {
     auto message = broker::read_message(delivery.payload, context_.random);
     if (!message) return refuse(delivery.id, delivery.settled, message.error(), now);
     message->facts.routing_key = routing_key_;
     ++unanswered_;
     return context_.entities.enqueue(entity_->route, *this, tag, *std::move(message));
   }
-  auto messages = broker::read_transfer(delivery.message_format, delivery.payload, context_.random);
+  auto messages = read(delivery);
   if (!messages) return refuse(delivery.id, delivery.settled, messages.error(), now);
-  if (routing_key_)
-    for (auto& message : *messages) message.facts.routing_key = routing_key_;
-  if (partitions_) {
-    const auto sent = partitions_->send(*std::move(messages), tag, delivery.payload.size());
-    if (!sent) return refuse(delivery.id, delivery.settled, sent.error(), now);
-    ++unanswered_;
-    return;
-  }
+  const auto sent = send(*std::move(messages), tag, delivery.payload.size());
+  if (!sent) return refuse(delivery.id, delivery.settled, sent.error(), now);
   ++unanswered_;
+}
+
+Result<std::vector<broker::IncomingMessage>> SenderEnd::read(const amqp::Delivery& delivery) {
+  if (delivery.too_large)
+    return fail(Errc::message_size_exceeded, "The message is larger than the {} bytes that '{}' takes.",
+                message_bytes_max_, entity_->name);
+  auto messages = broker::read_transfer(delivery.message_format, delivery.payload, context_.random);
+  if (messages && routing_key_)
+    for (auto& message : *messages) message.facts.routing_key = routing_key_;
+  return messages;
+}
+
+Result<void> SenderEnd::send(std::vector<broker::IncomingMessage> messages, std::uint64_t tag,
+                             std::uint64_t bytes) {
+  if (via_) return via_->send(std::move(messages), tag, bytes);
+  if (partitions_) return partitions_->send(std::move(messages), tag, bytes);
   broker::Enqueue enqueue;
-  enqueue.request = context_.entities.expect(*this, tag, delivery.payload.size());
-  enqueue.messages = *std::move(messages);
+  enqueue.request = context_.entities.expect(*this, tag, bytes);
+  enqueue.messages = std::move(messages);
   context_.entities.send(entity_->route, std::move(enqueue));
+  return {};
+}
+
+Result<amqp::State> SenderEnd::enlist(const amqp::Delivery& delivery, Now now) {
+  const auto state = read_transactional_state(delivery.state);
+  if (!state) return fail(state.error());
+  const auto transaction = context_.transactions.begin_operation(state->txn_id, now);
+  if (!transaction) return fail(transaction.error());
+  const auto enlisted = enlist(**transaction, delivery);
+  if (enlisted) return amqp::State::transactional(state->txn_id, amqp::State::accepted());
+  // Who does not wait for outcomes must not commit without it.
+  if (delivery.settled) (*transaction)->doom(enlisted.error());
+  return fail(enlisted.error());
+}
+
+Result<void> SenderEnd::enlist(Transaction& transaction, const amqp::Delivery& delivery) {
+  auto messages = read(delivery);
+  if (!messages) return fail(messages.error());
+  // What the entity would say at once to an ordinary send is not left to the commit.
+  const auto entity = context_.entities.find(entity_->name);
+  if (!entity) return fail(entity_not_found(entity_->name));
+  if (!broker::may_send(entity->status))
+    return fail(Errc::entity_disabled, "sending to '{}' is disabled", entity_->name);
+  const auto route = route_in(transaction, *entity_, *messages, via_ != nullptr);
+  if (!route) return fail(route.error());
+  Enlistment enlistment;
+  enlistment.messages = static_cast<std::uint32_t>(messages->size());
+  enlistment.bytes = delivery.payload.size();
+  auto& step = enlistment.steps.emplace_back(route->store, route->partition);
+  if (via_)
+    step.work = broker::EnqueueTransfer{{}, *std::move(messages), via_->destination()};
+  else
+    step.work = broker::Enqueue{{}, *std::move(messages)};
+  return context_.transactions.enlist(transaction, std::move(enlistment));
 }
 
 void SenderEnd::on_answer(std::uint64_t tag, broker::Answer& answer, Now now) {

@@ -5,6 +5,9 @@
 // answered yet, so a slow disk slows senders down and nothing piles up. Which partition takes it is
 // PartitionedSends' to know. What an exchange matches nothing of is sent on from here, from alternate
 // exchange to alternate exchange, and its outcome is what the last of them says [EX 2.4].
+//
+// What belongs to a transaction is judged here, enlisted and answered at once; the commit sends it. With a
+// destination, the entity only keeps the messages and sends them on [service-bus contract 7].
 #pragma once
 
 #include <unordered_map>
@@ -13,6 +16,7 @@
 #include "links/link_context.hpp"
 #include "links/link_end.hpp"
 #include "links/partitioned_sends.hpp"
+#include "links/transactional_sends.hpp"
 
 namespace omnibus::links {
 
@@ -25,6 +29,9 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
   // `routing_key` is of the address, for every message; nothing: the entity takes what the message says.
   SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const EntityFacts> entity,
             std::optional<std::string> routing_key = std::nullopt);
+  // Sends via `entity` to `destination`; `address` is how the client named it.
+  SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const EntityFacts> entity,
+            const EntityFacts& destination, std::string address);
 
   // Answers the attach and grants the first credit.
   void accept(amqp::Link& link);
@@ -34,6 +41,12 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
 
  private:
   void on_answer(std::uint64_t tag, broker::Answer& answer, Now now) override;
+  [[nodiscard]] Result<std::vector<broker::IncomingMessage>> read(const amqp::Delivery& delivery);
+  [[nodiscard]] Result<void> send(std::vector<broker::IncomingMessage> messages, std::uint64_t tag,
+                                  std::uint64_t bytes);
+  // The state that answers it.
+  [[nodiscard]] Result<amqp::State> enlist(const amqp::Delivery& delivery, Now now);
+  [[nodiscard]] Result<void> enlist(Transaction& transaction, const amqp::Delivery& delivery);
   // The way of a transfer along alternate exchanges. No exchange has partitions.
   struct Walk {
     rules::AlternateWalk walk;
@@ -50,6 +63,9 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
   const std::shared_ptr<const EntityFacts> entity_;
   const std::optional<std::string> routing_key_;
   const std::unique_ptr<PartitionedSends> partitions_;  // null for a plain entity
+  const std::unique_ptr<ViaSends> via_;                 // null without a destination
+  const std::string via_address_;                       // as the client named the destination
+  const std::uint64_t message_bytes_max_;
   amqp::Link* link_ = nullptr;
   std::uint32_t unanswered_ = 0;
   std::unordered_map<std::uint64_t, Walk> walks_;  // by tag
