@@ -1,5 +1,6 @@
 // What a client can say to queues, topics, subscriptions and exchanges: addresses, outcomes, session filters,
-// transfers and requests to $management. Whatever comes, the broker answers and the entities stay whole.
+// transfers and requests to $management, and all of these in transactions. Whatever comes, the broker answers
+// and the entities stay whole.
 #include "links/links_rig.hpp"
 #include "links/outcome.hpp"
 #include "links/session_filter.hpp"
@@ -47,12 +48,39 @@ class FuzzRig : public LinksRig {
     amqp::Outgoing outgoing;
     outgoing.tag = as_bytes("t");
     outgoing.message_format = format;
+    if (!state.empty()) outgoing.state = {state};
     link.send(outgoing, Payload::copy_of(message));
     pump();
   }
   amqp::Link* sender = nullptr;
   amqp::Link* request = nullptr;
   amqp::Link* response = nullptr;
+  std::vector<std::uint8_t> state;  // of every transfer, when not empty
+
+  void control(Bytes body) {
+    if (!controller) {
+      AttachWith with;
+      with.to_coordinator = true;
+      controller = &attach("controller", amqp::Role::sender, "", with);
+    }
+    std::vector<std::uint8_t> message{0x00, 0x53, 0x77};
+    message.insert(message.end(), body.begin(), body.end());
+    const auto outside = std::exchange(state, {});
+    send(*controller, message, 0);
+    state = outside;
+  }
+  // From here on everything is part of it.
+  void begin() {
+    control(amqp::encode_composite(amqp::Declare{}));
+    id = heard.links[controller].outcomes.at(0).transaction;
+    state = amqp::encode_composite(amqp::TransactionalState{.txn_id = as_bytes(id), .outcome = {}});
+  }
+  void end(bool fail) {
+    control(amqp::encode_composite(amqp::Discharge{.txn_id = as_bytes(id), .fail = fail}));
+    check(heard.links[controller].outcomes.size() == 2, "every discharge has an outcome");
+  }
+  amqp::Link* controller = nullptr;
+  std::string id;
 
  private:
   static RigOptions options() {
@@ -128,11 +156,26 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace omnibus::links;
   if (size < 2) return 0;
   const Bytes rest{data + 2, size - 2};
+  const bool in_transaction = data[0] >= 128;
+  const auto run = [&](const auto& work) {
+    FuzzRig rig{data[0] / 6u};
+    if (in_transaction) rig.begin();
+    work(rig);
+    if (in_transaction) rig.end(data[1] % 3 == 0);
+  };
   switch (data[0] % 6) {
     case 0:
       check_address(as_text(rest));
       break;
     case 1:
+      if (in_transaction) {
+        const auto state = read_transactional_state(amqp::view_state({rest}));
+        if (state) (void)read_outcome(amqp::view_state(state->outcome));
+        FuzzRig rig;
+        rig.control(rest);
+        check(rig.heard.links[rig.controller].outcomes.size() == 1, "every control message has an outcome");
+        break;
+      }
       (void)read_outcome(amqp::view_state({rest}));
       break;
     case 2: {
@@ -149,23 +192,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
       break;
     }
-    case 3: {
-      FuzzRig rig{data[0] / 6u};
-      ask(rig, data[1], rest);
+    case 3:
+      run([&](FuzzRig& rig) { ask(rig, data[1], rest); });
       break;
-    }
-    case 4: {
-      FuzzRig rig{data[0] / 6u};
-      rig.send(*rig.sender, rest, data[1] % 2 ? amqp::batch_message_format : 0);
-      const auto& outcomes = rig.heard.links[rig.sender].outcomes;
-      check(outcomes.size() == 1 && outcomes[0].settled, "every transfer has one outcome");
+    case 4:
+      run([&](FuzzRig& rig) {
+        rig.send(*rig.sender, rest, data[1] % 2 ? amqp::batch_message_format : 0);
+        const auto& outcomes = rig.heard.links[rig.sender].outcomes;
+        check(outcomes.size() == 1 && outcomes[0].settled, "every transfer has one outcome");
+      });
       break;
-    }
-    default: {
-      FuzzRig rig{data[0] / 6u};
-      rig.send(*rig.request, rest, 0);
+    default:
+      run([&](FuzzRig& rig) { rig.send(*rig.request, rest, 0); });
       break;
-    }
   }
   return 0;
 }

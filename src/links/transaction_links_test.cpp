@@ -295,7 +295,7 @@ TEST(TransactionLinks, ControlMessagesThatAreNoneAreRefused) {
   EXPECT_EQ(rig.control(link, amqp::encode_composite(amqp::Declared{.txn_id = as_bytes("x")})).condition,
             "amqp:decode-error");
   const std::uint8_t no_id[] = {0x00, 0x53, 0x32, 0x45};
-  EXPECT_EQ(rig.control(link, no_id).condition, "amqp:decode-error");
+  EXPECT_EQ(rig.control(link, no_id).condition, "amqp:invalid-field");
   EXPECT_EQ(rig.transfer(link, "garbage", std::nullopt).condition, "amqp:decode-error");
   EXPECT_EQ(rig.transfer(link, std::string(20'000, 'x'), std::nullopt).condition,
             "amqp:link:message-size-exceeded");

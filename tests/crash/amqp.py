@@ -17,6 +17,7 @@ BATCH_FORMAT = 0x80013700
 WINDOW = 2**31 - 1
 FRAGMENT_BYTES = 60000
 ACCEPTED, REJECTED, RELEASED, MODIFIED = 0x24, 0x25, 0x26, 0x27
+TRANSACTIONAL = 0x34
 
 COMPLETE = described(ulong(ACCEPTED), list_())
 RELEASE = described(ulong(RELEASED), list_())
@@ -229,9 +230,9 @@ def _target(address):
 
 
 class Sender(Link):
-    def __init__(self, connection, address):
+    def __init__(self, connection, address, target=None):
         super().__init__(connection, False)
-        self._write_attach(_source("crash"), _target(address), (2, 0))
+        self._write_attach(_source("crash"), target or _target(address), (2, 0))
 
     async def ready(self):
         """Until one more message may be posted."""
@@ -241,7 +242,7 @@ class Sender(Link):
         if self.ended:
             raise self.ended
 
-    def post(self, payload, message_format=0):
+    def post(self, payload, message_format=0, state=NULL):
         """Writes a message now; the future is the outcome."""
         connection = self.connection
         if connection.lost.done():
@@ -253,7 +254,7 @@ class Sender(Link):
             more = start + FRAGMENT_BYTES < len(payload)
             connection.writer.write(frame(
                 0, "transfer", uint(self.handle), uint(number), binary(struct.pack(">I", number)), uint(message_format),
-                boolean(False), boolean(more), payload=payload[start:start + FRAGMENT_BYTES]))
+                boolean(False), boolean(more), NULL, state, payload=payload[start:start + FRAGMENT_BYTES]))
             connection.next_outgoing += 1
             connection.remote_window -= 1
         self.count += 1
@@ -267,6 +268,40 @@ def check_outcome(state):
         return
     fields = state.value[1].value if state.kind == "described" else []
     raise Refused(*(error_of(fields[0]) if fields else None) or ("not accepted", str(state)))
+
+
+class Controller(Sender):
+    """Declares and discharges transactions."""
+
+    def __init__(self, connection):
+        super().__init__(connection, None, described(ulong(0x30), list_()))
+
+    async def declare(self):
+        """The id of a new transaction."""
+        await self.ready()
+        state = await self.post(encode(described(ulong(0x77), described(ulong(0x31), list_()))))
+        if state.value[0].value != 0x33:
+            check_outcome(state)
+        return state.value[1].value[0].value
+
+    def discharge(self, transaction, fail):
+        """The future is the outcome."""
+        body = described(ulong(0x32), list_(binary(transaction), boolean(fail)))
+        return self.post(encode(described(ulong(0x77), body)))
+
+
+def in_transaction(transaction, *outcome):
+    return described(ulong(TRANSACTIONAL), list_(binary(transaction), *outcome))
+
+
+def check_enlisted(answer, transaction):
+    """Raises Refused unless a send or a settlement became part of the transaction."""
+    if answer.value[0].value == TRANSACTIONAL:
+        if answer.value[1].value[0].value != transaction:
+            raise Refused("another transaction", str(answer))
+        return
+    check_outcome(answer)
+    raise Refused("accepted outside of the transaction", str(answer))
 
 
 class Delivery:

@@ -1,6 +1,7 @@
 """The ledger itself: each kind of wrong must be noticed, and nothing else."""
 
 from .ledger import ACTIVE, DEAD, DEFERRED, DUE_SECONDS, GONE, SCHEDULED, Ledger, body_of
+from .moves import Moves
 
 
 class Seen:
@@ -369,6 +370,27 @@ def what_never_came_can_be_sent_again():
     s.ledger.revive(late)
     s.ledger.done(s.ledger.begin(late, ACTIVE))
     return not s.look(Seen(s.entry, 1), Seen(late, 2)) and "is lost" in s.look(Seen(s.entry, 1))[0]
+
+
+def _moved(left, came):
+    """Violations when a commit without an answer has moved this much."""
+    s = Story()
+    moves, new = Moves(s.ledger), s.send(answered=False)
+    s.ledger.unknown(s.ledger.begin(s.entry, GONE))
+    moves.undecided.append((s.entry, [new]))
+    s.ledger.look("q", [*([] if left else [Seen(s.entry, 1)]), *([Seen(new, 2)] if came else [])], [])
+    moves.looked()
+    return s.ledger.violations
+
+
+@story
+def a_transaction_has_happened_or_not():
+    return not _moved(left=False, came=False) and not _moved(left=True, came=True)
+
+
+@story
+def a_transaction_has_happened_in_part():
+    return "in part" in _moved(left=True, came=False)[0] and "in part" in _moved(left=False, came=True)[0]
 
 
 def failures():

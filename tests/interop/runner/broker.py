@@ -20,7 +20,7 @@ def settings(profile, material):
     """The broker's Config.json for a profile. Every guess about its keys is in this function."""
     omnibus = {
         "main": {},
-        "queues": {"Quotas": {"PartitionedEntities": 0}},
+        "queues": {"Quotas": {"PartitionedEntities": 0}, "Shards": scenarios.STORES},
         "restart": {},
         "shutdown": {},
         "strict": {"TokenSeconds": 2},

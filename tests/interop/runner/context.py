@@ -36,6 +36,7 @@ def write(path, client, brokers, material, trusted, scenarios):
         "scenarios": scenarios,
         "queues": {s: plan.queue_of(client, s) for s in mine},
         "destinations": {s: plan.destination_of(client, s) for s in mine if plan.forwards(s)},
+        "partners": {s: plan.partner_of(client, s) for s in mine if plan.has_partner(s)},
         "sources": {s: plan.source_of(client, s) for s in mine if s in plan.topics.SOURCES},
         "together": mine if client in plan.PATIENT else [],
         "lock_seconds": plan.LOCK_SECONDS,

@@ -58,6 +58,13 @@ PLAIN_QUEUES = [
     "plain-queue/modify", "plain-queue/reject", "plain-queue/credit", "plain-queue/drain", "plain-queue/dlq-address",
 ]
 
+# Transactions over two queues in different stores. The SDKs for JavaScript, Python and Go have none.
+SDK_TRANSACTIONS = [
+    "transaction/commit", "transaction/rollback", "transaction/settle", "transaction/cross-entity",
+    "transaction/cross-entity-rollback", "transaction/schedule", "transaction/lock-lost",
+]
+PLAIN_TRANSACTIONS = ["transaction/move", "transaction/rollback"]
+
 # What a Service Bus SDK does with a topic and its subscriptions.
 TOPICS = [
     "topic/publish", "topic/batch", "topic/settle", "topic/receive-and-delete", "topic/dead-letter", "topic/session",
@@ -91,12 +98,12 @@ CLIENTS = {
     # The Java SDK takes a refused certificate for a passing trouble and reports only its own time-out.
     "java": [s for s in SDK if s != "connect-tls/untrusted"] + QUEUES + SESSIONS + TOPICS + RULES + [
         "partition/send-receive", "partition/keyed-order", "partition/peek", "partition/schedule", "partition/defer",
-        "partition-session/accept-named", "partition-session/accept-next"],
+        "partition-session/accept-named", "partition-session/accept-next"] + SDK_TRANSACTIONS,
     "rhea": PLAIN + CBS + ["plain/tls", "plain/websocket", "no-sasl/attach-refused", "no-sasl/cbs",
                            "external/client-certificate", "idle/keep-alive", "reconnect/restart"]
-    + PLAIN_QUEUES + EXCHANGES,
+    + PLAIN_QUEUES + EXCHANGES + PLAIN_TRANSACTIONS + ["transaction/unknown-id"],
     "proton-python": PLAIN + CBS + ["plain/tls", "external/client-certificate", "idle/keep-alive",
-                                    "reconnect/restart"] + PLAIN_QUEUES + EXCHANGES,
+                                    "reconnect/restart"] + PLAIN_QUEUES + EXCHANGES + PLAIN_TRANSACTIONS,
     "proton-cpp": PLAIN + ["plain/tls", "idle/keep-alive", "reconnect/restart"] + PLAIN_QUEUES + EXCHANGES,
     "raw": [
         "header/sasl", "header/no-sasl", "header/tls-upgrade", "header/tls-inside-tls", "header/other-version",
@@ -137,6 +144,10 @@ CLIENTS = {
         "exchange/session", "exchange/forward", "exchange/sends", "exchange/schedule", "exchange/restart",
         "exchange/alternate-batch", "exchange/alternate-by-itself", "exchange/alternate-duplicates",
         "exchange/alternate-ends", "exchange/alternate-closed",
+        "transaction/coordinator", "transaction/control-errors", "transaction/commit", "transaction/rollback",
+        "transaction/unknown-id", "transaction/limit", "transaction/settle", "transaction/commit-fails",
+        "transaction/sessions", "transaction/controller-gone", "transaction/connection-lost",
+        "transaction/management", "transaction/partition-keys", "transaction/via", "transaction/restart",
     ],
 }
 
@@ -161,6 +172,7 @@ PROFILE = {
     "topic": "queues",
     "rule": "queues",
     "exchange": "queues",
+    "transaction": "queues",
 }
 
 # Scenarios with queues get their own: queue_of gives its name, SHAPES its settings where the defaults of
@@ -185,6 +197,11 @@ SHAPES = {
                              "DuplicateDetectionHistoryTimeWindow": "PT1M"},
     "partition/forward": {"EnablePartitioning": True, "ForwardTo": "{to}"},
     "partition-session": {"EnablePartitioning": True, "RequiresSession": True},
+    "transaction/rollback": {"LockDuration": f"PT{LOCK_SECONDS}S"},
+    "transaction/cross-entity-rollback": {"LockDuration": f"PT{LOCK_SECONDS}S"},
+    "transaction/lock-lost": {"LockDuration": f"PT{LOCK_SECONDS}S"},
+    "transaction/commit-fails": {"LockDuration": f"PT{LOCK_SECONDS}S"},
+    "transaction/partition-keys": {"EnablePartitioning": True},
     "plain-queue/modify": {"MaxDeliveryCount": 10},
     "wire/bytes-preserved": {"DefaultMessageTimeToLive": "P10675199DT2H48M5.4775807S"},  # no expiry to write into it
     "wire/renew-lock": {"LockDuration": f"PT{LOCK_SECONDS}S"},
@@ -208,6 +225,27 @@ def queue_of(client, scenario):
 def destination_of(client, scenario):
     """The queue to which the scenario's queue or subscription forwards, if it does."""
     return queue_of(client, scenario) + "-to"
+
+
+STORES = 2  # of the broker with the queues
+
+
+def _store_of(name):
+    """Where the broker puts a new entity: FNV-1a of its name."""
+    value = 0xcbf29ce484222325
+    for byte in name.lower().encode():
+        value = (value ^ byte) * 0x100000001b3 % 2**64
+    return value % STORES
+
+
+def partner_of(client, scenario):
+    """A second queue of the scenario, in another store than the first."""
+    name = queue_of(client, scenario)
+    return next(f"{name}-{n}" for n in range(100) if _store_of(f"{name}-{n}") != _store_of(name))
+
+
+def has_partner(scenario):
+    return scenario.startswith("transaction/")
 
 
 def source_of(client, scenario):
@@ -238,6 +276,8 @@ def config_entities():
             shape = topics.replaced(_shape(scenario), "{to}", to)
             if forwards(scenario):
                 entities["Queues"].append({"Name": to, "Properties": {}})
+            if has_partner(scenario):
+                entities["Queues"].append({"Name": partner_of(client, scenario), "Properties": {}})
             if topics.is_topic(scenario):
                 entities["Topics"].append({"Name": name, **shape})
             elif topics.is_exchange(scenario):

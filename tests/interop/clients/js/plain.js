@@ -155,4 +155,5 @@ const scenarios = {
   },
 };
 
-run({...scenarios, ...require('./plain_queues.js'), ...require('./plain_exchanges.js')});
+run({...scenarios, ...require('./plain_queues.js'), ...require('./plain_exchanges.js'),
+  ...require('./plain_transactions.js')});

@@ -10,7 +10,8 @@ from proton.handlers import MessagingHandler
 from proton.reactor import Container, LinkOption
 from proton.utils import BlockingConnection, LinkDetached
 
-import plain_exchanges  # noqa: F401  it and plain_queues register their scenarios
+import plain_exchanges  # noqa: F401  these and plain_queues register their scenarios
+import plain_transactions  # noqa: F401
 from report import REGISTERED, ask, check, context, run, scenario
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))

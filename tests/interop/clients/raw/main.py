@@ -17,6 +17,7 @@ import message_sessions  # noqa: E402,F401
 import rule_requests  # noqa: E402,F401
 import times  # noqa: E402,F401
 import topic_links  # noqa: E402,F401
+import transactions  # noqa: E402,F401
 import transfers  # noqa: E402,F401
 
 report.run(report.REGISTERED)

@@ -135,10 +135,10 @@ class Talk(Peer):
         self.received[handle] = 0
         return got
 
-    def sender(self, address):
+    def sender(self, address, properties=NULL):
         """A sender that has its first credit."""
         handle = self.attach(False, described(ulong(0x28), list_(string("raw"))),
-                             described(ulong(0x29), list_(string(address))), (2, 0))
+                             described(ulong(0x29), list_(string(address))), (2, 0), properties)
         got = self.attached(handle)
         check(got.field(6) != NULL, f"the sender was refused: {frame_text(got)}")
         self.frame("flow")
@@ -185,10 +185,10 @@ class Talk(Peer):
 
     # Messages.
 
-    def post(self, handle, payload, message_format=0, settled=False):
+    def post(self, handle, payload, message_format=0, settled=False, state=NULL):
         number = next(self.sent)
         self.send(frame(0, "transfer", uint(handle), uint(number), binary(b"%d" % number), uint(message_format),
-                        boolean(settled), payload=payload))
+                        boolean(settled), boolean(False), NULL, state, payload=payload))
         return number
 
     def outcome(self, number):
@@ -262,7 +262,7 @@ class Talk(Peer):
             self.credit(replies, 100)
         return self.pairs[entity]
 
-    def ask(self, entity, operation, *body, message_id=None, properties=()):
+    def ask(self, entity, operation, *body, message_id=None, properties=(), state=NULL):
         """One request; returns its Reply."""
         requests, replies, reply_to = self.pair(entity)
         if self.received[replies] % 50 == 49:
@@ -275,7 +275,7 @@ class Talk(Peer):
                       map_((string("operation"), string(f"com.microsoft:{operation}")), *properties)),
             described(ulong(VALUE), map_(*((string(k), v) for k, v in body))))))
         self.send(frame(0, "transfer", uint(requests), uint(number), binary(b"%d" % number), uint(0), boolean(True),
-                        payload=payload))
+                        boolean(False), NULL, state, payload=payload))
         reply = Reply(self.delivery())
         check(reply.correlation == message_id, f"correlation-id is {text(reply.correlation)}, not {text(message_id)}")
         return reply

@@ -1,0 +1,124 @@
+"""Transactions under load: messages are moved from a queue to another one and to a topic, in different stores.
+
+A commit that was answered has happened, all of it. One without an answer has happened as a whole or not at all:
+the message is gone from its source exactly when both new ones are there. What was rolled back was never there.
+"""
+
+import asyncio
+
+from . import amqp
+from .amqp import Controller, Lost, Received, Receiver, Refused, Sender
+from .flows import store_of
+from .ledger import ABSENT, ACTIVE, DEAD, GONE
+from .load import encoded, receive_work, send_singly
+
+SOURCE, TARGET, FEED = "outbox", "inbox", "feed"
+COPY = f"{FEED}/Subscriptions/all"
+PLACES = (SOURCE, TARGET, COPY)
+ROLLBACK = "amqp:transaction:rollback"
+
+assert store_of(SOURCE) != store_of(TARGET)
+
+
+def config_queues(common):
+    return [{"Name": name, "Properties": common} for name in (SOURCE, TARGET)]
+
+
+def config_topics(common):
+    return [{"Name": FEED, "Properties": {"DefaultMessageTimeToLive": "P1D"},
+             "Subscriptions": [{"Name": "all", "Properties": common}]}]
+
+
+class Moves:
+    """What outlives a life of the broker, beside the ledger."""
+
+    def __init__(self, ledger):
+        self.ledger = ledger
+        self.undecided = []  # commits without an answer: the message that left, and those that came for it
+        self.committed = self.rolled_back = 0
+
+    def actors(self, world):
+        return (send_singly(world, SOURCE, rest=0.01), self.move(world), self.move(world),
+                receive_work(world, TARGET), receive_work(world, COPY))
+
+    async def move(self, world):
+        connection = await world.connect()
+        controller, source = Controller(connection), Receiver(connection, SOURCE)
+        senders = {TARGET: Sender(connection, TARGET), COPY: Sender(connection, FEED)}
+        await source.attached
+        while True:
+            await world.room(TARGET)
+            await world.room(COPY)
+            source.give(1)
+            delivery = await source.next(1)
+            if delivery is None:
+                continue
+            entry = world.ledger.delivered(SOURCE, Received(delivery.payload))
+            if entry:
+                await self._move_one(world, controller, senders, source, delivery, entry)
+
+    async def _move_one(self, world, controller, senders, source, delivery, entry):
+        ledger, transaction = world.ledger, await controller.declare()
+        fails = world.random.random() < 0.3
+        key = f"{entry.key} moved {ledger.new_key('move')}"
+        new = []
+        for place, sender in senders.items():
+            await sender.ready()
+            size = world.random.randint(20, 120)
+            one = _Unborn(key, size) if fails else ledger.new(place, size, key=key)
+            new.append(one)
+            state = await sender.post(encoded(one), state=amqp.in_transaction(transaction))
+            amqp.check_enlisted(state, transaction)
+        dies = world.random.random() < 0.2
+        outcome = amqp.dead_letter("moved", "a description") if dies else amqp.COMPLETE
+        answer = await source.settle(delivery, amqp.in_transaction(transaction, outcome))
+        amqp.check_enlisted(answer, transaction)
+        await controller.ready()
+        if fails:
+            amqp.check_outcome(await controller.discharge(transaction, True))
+            self.rolled_back += 1
+            return
+        if dies:
+            entry.reason = ("moved", "a description")
+        steps = [ledger.begin(entry, DEAD if dies else GONE), *(ledger.begin(one, ACTIVE) for one in new)]
+        future = controller.discharge(transaction, False)
+        future.add_done_callback(lambda done: self._ended(done, entry, new, steps))
+        if world.random.random() < 0.7:  # otherwise the next one begins meanwhile
+            await asyncio.wait([future])
+
+    def _ended(self, done, entry, new, steps):
+        try:
+            amqp.check_outcome(done.result())
+        except (Lost, asyncio.CancelledError):
+            for step in steps:
+                self.ledger.unknown(step)
+            self.undecided.append((entry, new))
+            return
+        except Refused as e:
+            for step in steps:
+                self.ledger.refused(step)
+            if e.condition != ROLLBACK or "lock" not in str(e):
+                self.ledger.violation(entry, f"its transaction was refused: {e}")
+            return
+        for step in steps:
+            self.ledger.done(step)
+        self.committed += 1
+
+    def looked(self):
+        """Everything has been looked at: what was undecided is decided, and all of it alike."""
+        undecided, self.undecided = self.undecided, []
+        for entry, new in undecided:
+            left = ACTIVE not in entry.places
+            came = [one.places != {ABSENT} for one in new]
+            if set(came) != {left}:
+                self.ledger.violation(entry, f"was moved in part: it {'left' if left else 'is there'}, and of "
+                                             f"{len(new)} new messages {sum(came)} came")
+
+
+class _Unborn:
+    """A message that is never committed: the ledger does not know it, so that it is a violation to see it."""
+
+    session = due = None
+
+    def __init__(self, key, size):
+        self.key, self.size = key, size
