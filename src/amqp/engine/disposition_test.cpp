@@ -186,6 +186,22 @@ TEST(Disposition, AnOutcomeForASettledDeliveryIsAnsweredWhenTheOwnerWants) {
   EXPECT_TRUE(view_state(d.state).is(descriptor::released));
 }
 
+// As settlements of a transaction are: they need nobody else's word.
+TEST(Disposition, AnOutcomeThatIsSettledWhileItIsToldIsNotLate) {
+  Sent rig{3};
+  rig.server.events.late_outcome = State::released();
+  rig.server.events.disposition = [&](Link& link, const DispositionOf& of) {
+    EXPECT_TRUE(link.disposition(of.id, State::transactional(as_bytes("txn"), State::accepted())));
+  };
+  rig.peer_says(0, 2, false, State::transactional(as_bytes("txn"), State::accepted()));
+  ASSERT_EQ(rig.server.read().size(), 1u);
+  EXPECT_TRUE(view_state(rig.server.frames[0].as<Disposition>().state).is(descriptor::transactional_state));
+  rig.server.frames.clear();
+  rig.peer_says(1, 1, false, State::transactional(as_bytes("txn"), State::accepted()));
+  ASSERT_EQ(rig.server.read().size(), 1u) << "but the next one is";
+  EXPECT_TRUE(view_state(rig.server.frames[0].as<Disposition>().state).is(descriptor::released));
+}
+
 TEST(Disposition, HugeRangesCostNothing) {
   Sent rig{3};
   rig.peer_says(0x9000'0000u, 0x10u, true);  // a range of more than two billion, over the wrap-around

@@ -287,12 +287,13 @@ void Session::on_disposition(const Disposition& disposition) {
     return settled;
   };
   if (disposition.role) {
+    // First, for what is told may be settled at once, and is not late then.
+    if (!settled && (state.is_outcome() || state.is(descriptor::transactional_state)))
+      answer_late_outcomes(disposition.first, last);
     outgoing_.for_range(disposition.first, last, [&](std::uint32_t id, const OutgoingEntry& entry) {
       return tell(id, entry.link, entry.context);
     });
     if (was_full) notify_senders();
-    if (!settled && (state.is_outcome() || state.is(descriptor::transactional_state)))
-      answer_late_outcomes(disposition.first, last);
   } else {
     incoming_.for_range(disposition.first, last, [&](std::uint32_t id, const IncomingEntry& entry) {
       return tell(id, entry.link, 0);
