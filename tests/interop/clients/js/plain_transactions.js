@@ -9,9 +9,13 @@ const {Inbox, WAIT, put, same, with_queues} = require('./plain_client.js');
 const types = rhea.types;
 const [COORDINATOR, DECLARE, DISCHARGE, DECLARED, TRANSACTIONAL] = [0x30, 0x31, 0x32, 0x33, 0x34];
 const [ACCEPTED, REJECTED] = [0x24, 0x25];
+const STATE = 7;  // its place in a transfer, which rhea has no setter for
 
 const described = (code, ...fields) => types.described(types.wrap_ulong(code), types.wrap_list(fields));
 const in_transaction = (id, ...outcome) => described(TRANSACTIONAL, types.wrap_binary(id), ...outcome);
+
+// A described value in an amqp-value, which rhea cannot write: the fields are an encoded list.
+const control = (code, fields) => Buffer.from([0x00, 0x53, 0x77, 0x00, 0x53, code, ...fields]);
 
 // A link whose outcomes are read as they come.
 class Sender {
@@ -23,9 +27,9 @@ class Sender {
     sender.link = session.open_sender({name: `sender-${Math.random()}`, target: {address: target || 'x'}});
     if (!target) sender.link.local.attach.target = described(COORDINATOR);
     const output = session.output;
-    session.output = (frame, payload) => {
-      if (sender.state && 'delivery_tag' in frame.performative) frame.performative.state = sender.state;
-      output.call(session, frame, payload);
+    session.output = (performative, payload) => {
+      if (sender.state && 'delivery_tag' in performative) performative.value[STATE] = sender.state;
+      output.call(session, performative, payload);
     };
     const ready = new Promise((resolve, reject) => {
       sender.link.once('sendable', resolve);
@@ -38,7 +42,7 @@ class Sender {
   // What the broker settles it with: {code, fields}.
   async send(message, state) {
     this.state = state;
-    const delivery = this.link.send(message);
+    const delivery = Buffer.isBuffer(message) ? this.link.send(message, undefined, 0) : this.link.send(message);
     await until(() => delivery.remote_settled, 'an outcome');
     return outcome_of(delivery);
   }
@@ -68,13 +72,14 @@ class Transactions {
   }
 
   async declare() {
-    const {code, fields} = await this.controller.send({body: described(DECLARE, null)});
+    const {code, fields} = await this.controller.send(control(DECLARE, [0x45]));
     same(code, DECLARED, 'the answer to a declare');
     return Buffer.from(fields[0]);
   }
 
   discharge(id, fail) {
-    return this.controller.send({body: described(DISCHARGE, types.wrap_binary(id), types.wrap_boolean(fail))});
+    const fields = [2, 0xa0, id.length, ...id, fail ? 0x41 : 0x42];
+    return this.controller.send(control(DISCHARGE, [0xc0, fields.length, ...fields]));
   }
 }
 
