@@ -87,6 +87,7 @@ class Run:
         finally:
             connection.close()
         self.verdicts.say("everything can be received", self.take_violations())
+        self.verdicts.say("transactions", [self.moves.summary()] if self.moves.idle() else [], self.moves.summary())
         await self.broker.stop()
         return not self.verdicts.failed
 

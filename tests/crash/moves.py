@@ -10,12 +10,13 @@ from . import amqp
 from .amqp import Controller, Lost, Received, Receiver, Refused, Sender
 from .flows import store_of
 from .ledger import ABSENT, ACTIVE, DEAD, GONE
-from .load import encoded, receive_work, send_singly
+from .load import encoded, receive_dead, receive_work, send_singly
 
 SOURCE, TARGET, FEED = "outbox", "inbox", "feed"
 COPY = f"{FEED}/Subscriptions/all"
 PLACES = (SOURCE, TARGET, COPY)
 ROLLBACK = "amqp:transaction:rollback"
+MOVERS = 5
 
 assert store_of(SOURCE) != store_of(TARGET)
 
@@ -35,11 +36,11 @@ class Moves:
     def __init__(self, ledger):
         self.ledger = ledger
         self.undecided = []  # commits without an answer: the message that left, and those that came for it
-        self.committed = self.rolled_back = 0
+        self.committed = self.rolled_back = self.decided = 0
 
     def actors(self, world):
-        return (send_singly(world, SOURCE, rest=0.01), self.move(world), self.move(world),
-                receive_work(world, TARGET), receive_work(world, COPY))
+        return (send_singly(world, SOURCE, rest=0.01), *(self.move(world) for _ in range(MOVERS)),
+                receive_work(world, TARGET), receive_work(world, COPY), *(receive_dead(world, place) for place in PLACES))
 
     async def move(self, world):
         connection = await world.connect()
@@ -49,7 +50,8 @@ class Moves:
         while True:
             await world.room(TARGET)
             await world.room(COPY)
-            source.give(1)
+            if source.credit < 2:
+                source.give(5)
             delivery = await source.next(1)
             if delivery is None:
                 continue
@@ -58,33 +60,49 @@ class Moves:
                 await self._move_one(world, controller, senders, source, delivery, entry)
 
     async def _move_one(self, world, controller, senders, source, delivery, entry):
+        """All of a transaction is written at once; the broker is to keep the order."""
         ledger, transaction = world.ledger, await controller.declare()
-        fails = world.random.random() < 0.3
-        key = f"{entry.key} moved {ledger.new_key('move')}"
-        new = []
-        for place, sender in senders.items():
-            await sender.ready()
-            size = world.random.randint(20, 120)
-            one = _Unborn(key, size) if fails else ledger.new(place, size, key=key)
-            new.append(one)
-            state = await sender.post(encoded(one), state=amqp.in_transaction(transaction))
-            amqp.check_enlisted(state, transaction)
-        dies = world.random.random() < 0.2
-        outcome = amqp.dead_letter("moved", "a description") if dies else amqp.COMPLETE
-        answer = await source.settle(delivery, amqp.in_transaction(transaction, outcome))
-        amqp.check_enlisted(answer, transaction)
         await controller.ready()
-        if fails:
-            amqp.check_outcome(await controller.discharge(transaction, True))
+        for sender in senders.values():
+            await sender.ready()
+        fails, dies = world.random.random() < 0.3, world.random.random() < 0.2
+        key = f"{entry.key} moved {ledger.new_key('move')}"
+        new, answers = [], []
+        for place, sender in senders.items():
+            size = world.random.randint(20, 120)
+            new.append(_Unborn(key, size) if fails else ledger.new(place, size, key=key))
+            answers.append(sender.post(encoded(new[-1]), state=amqp.in_transaction(transaction)))
+        outcome = amqp.dead_letter("moved", "a description") if dies else amqp.COMPLETE
+        answers.append(source.settle(delivery, amqp.in_transaction(transaction, outcome)))
+        if not fails:
+            entry.reason = ("moved", "a description") if dies else None
+            steps = [ledger.begin(entry, DEAD if dies else GONE), *(ledger.begin(one, ACTIVE) for one in new)]
+        discharged = controller.discharge(transaction, fails)
+        if not fails:
+            discharged.add_done_callback(lambda done: self._ended(done, entry, new, steps))
+        else:
+            discharged.add_done_callback(self._rolled_back)
+        for answer in answers:
+            answer.add_done_callback(lambda done: self._enlisted(done, transaction))
+        if world.random.random() < 0.3:  # otherwise the next one begins meanwhile
+            await asyncio.wait([discharged])
+
+    def _enlisted(self, done, transaction):
+        try:
+            amqp.check_enlisted(done.result(), transaction)
+        except (Lost, asyncio.CancelledError):
+            pass
+        except Refused as e:
+            self.ledger.violation("transactions", f"a part was refused: {e}")
+
+    def _rolled_back(self, done):
+        try:
+            amqp.check_outcome(done.result())
             self.rolled_back += 1
-            return
-        if dies:
-            entry.reason = ("moved", "a description")
-        steps = [ledger.begin(entry, DEAD if dies else GONE), *(ledger.begin(one, ACTIVE) for one in new)]
-        future = controller.discharge(transaction, False)
-        future.add_done_callback(lambda done: self._ended(done, entry, new, steps))
-        if world.random.random() < 0.7:  # otherwise the next one begins meanwhile
-            await asyncio.wait([future])
+        except (Lost, asyncio.CancelledError):
+            pass
+        except Refused as e:
+            self.ledger.violation("transactions", f"a rollback was refused: {e}")
 
     def _ended(self, done, entry, new, steps):
         try:
@@ -107,12 +125,22 @@ class Moves:
     def looked(self):
         """Everything has been looked at: what was undecided is decided, and all of it alike."""
         undecided, self.undecided = self.undecided, []
+        self.decided += len(undecided)
         for entry, new in undecided:
             left = ACTIVE not in entry.places
             came = [one.places != {ABSENT} for one in new]
             if set(came) != {left}:
                 self.ledger.violation(entry, f"was moved in part: it {'left' if left else 'is there'}, and of "
                                              f"{len(new)} new messages {sum(came)} came")
+
+
+    def summary(self):
+        return (f"{self.committed} transactions were committed, {self.rolled_back} rolled back, "
+                f"{self.decided} decided by a crash")
+
+    def idle(self):
+        """Whether the load has not even tried."""
+        return not (self.committed or self.decided)
 
 
 class _Unborn:
