@@ -245,7 +245,7 @@ class QueuePort final : public EntityPort {
       commit(*transact, now, deliver);
       return true;
     }
-    if (answer_for_transactions(partition, command, deliver)) return true;
+    if (keep_transfer(partition, command, deliver)) return true;
     broker::Effects effects{sink_};
     Partition& whose = partitions_.at(partition);
     const bool about_rules = std::holds_alternative<broker::AddRule>(command) ||
@@ -306,21 +306,15 @@ class QueuePort final : public EntityPort {
     deliver(answer);
     return true;
   }
+  // Where such messages go in the end is the store's business.
   template <class Deliver>
-  bool answer_for_transactions(std::uint32_t partition, const broker::Command& command,
-                               const Deliver& deliver) {
-    std::optional<broker::Effect> effect;
-    if (const auto* reserve = std::get_if<broker::ReserveNumbers>(&command)) {
-      broker::Scheduled numbers{reserve->request, {}};
-      for (std::uint32_t i = 0; i < reserve->count; ++i) numbers.sequences.push_back(++last_reserved_);
-      effect = std::move(numbers);
-    } else if (const auto* transfer = std::get_if<broker::EnqueueTransfer>(&command)) {
-      transfers.emplace_back(partition, *transfer);
-      effect = broker::Accepted{transfer->request};
-    }
-    if (!effect) return false;
-    if (end_step(*effect, deliver)) return true;
-    broker::Answer answer{*std::move(effect)};
+  bool keep_transfer(std::uint32_t partition, const broker::Command& command, const Deliver& deliver) {
+    const auto* transfer = std::get_if<broker::EnqueueTransfer>(&command);
+    if (!transfer) return false;
+    transfers.emplace_back(partition, *transfer);
+    broker::Effect effect = broker::Accepted{transfer->request};
+    if (end_step(effect, deliver)) return true;
+    broker::Answer answer{std::move(effect)};
     deliver(answer);
     return true;
   }
@@ -349,7 +343,6 @@ class QueuePort final : public EntityPort {
   }
 
   std::vector<Commit> commits_;
-  broker::SequenceNumber last_reserved_ = 1000;
   Random random_{7};
   Sink sink_;
   std::size_t synced_ = 0;
