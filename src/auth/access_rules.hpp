@@ -30,6 +30,7 @@ struct AccessRule {
   std::vector<Right> stated_rights{};  // in the order they were given, for showing the rule again
   Instant created{};
   Instant modified{};
+  friend bool operator==(const AccessRule&, const AccessRule&) = default;
 };
 
 // A rule as a document or a configuration file states it.

@@ -228,6 +228,9 @@ struct EnqueueTransferDeadLetter {
 struct AddRule {
   RequestId request = RequestId::none;
   Boxed<rules::Rule> rule{};
+  // In place of the rule of that name, which has to be there; it keeps its time of creation. No message is
+  // judged without either of the two.
+  bool replaces = false;
 };
 struct RemoveRule {
   RequestId request = RequestId::none;
@@ -238,6 +241,7 @@ struct ListRules {
   RequestId request = RequestId::none;
   std::uint32_t skip = 0;
   std::uint32_t top = 100;
+  std::optional<std::string> name{};  // this one alone, if it is there
 };
 // To a subscription of an exchange. Answer: Done once durable, or Refused.
 struct SetBinding {

@@ -3,6 +3,7 @@
 // Lives on the queue's core. valid() is asked by administration before the settings reach a queue.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -21,6 +22,14 @@ inline constexpr std::chrono::milliseconds unlimited{std::chrono::hours{24} * 36
 // How many partitions a partitioned entity can have.
 inline constexpr std::uint16_t partitions_min = 2;
 inline constexpr std::uint16_t partitions_max = 32;
+
+// What an administrator may choose from [admin contract 8.1]: sizes of entities and messages, and how long
+// his note may be.
+inline constexpr std::array<std::uint32_t, 9> entity_megabytes = {1024,  2048,  3072,  4096, 5120,
+                                                                  10240, 20480, 40960, 81920};
+inline constexpr std::uint32_t message_kilobytes_min = 1024;
+inline constexpr std::uint32_t message_kilobytes_max = 102'400;
+inline constexpr std::size_t user_metadata_bytes_max = 1024;
 
 struct QueueSettings {
   std::string name = "queue";  // as it appears in error texts and x-opt-deadletter-source

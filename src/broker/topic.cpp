@@ -34,7 +34,12 @@ Instant Topic::next_deadline() const { return parts_->next_deadline(); }
 std::vector<SubscriptionId> Topic::take_touched() { return std::exchange(parts_->touched, {}); }
 
 TopicCounts Topic::counts() const {
-  return {parts_->scheduled.size(), parts_->subscriptions.size(), parts_->size_bytes(), parts_->accessed};
+  return {parts_->scheduled.size(),
+          parts_->subscriptions.size(),
+          parts_->size_bytes(),
+          parts_->accessed,
+          parts_->rule_set.sql_filter_count(),
+          parts_->rule_set.correlation_filter_count()};
 }
 
 template <class One>

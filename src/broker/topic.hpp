@@ -34,6 +34,8 @@ struct TopicCounts {
   std::uint64_t subscriptions = 0;
   std::uint64_t size_bytes = 0;  // what the quota is compared with: with all subscriptions, shared bytes once
   Instant accessed{};            // last send
+  std::uint64_t sql_filters = 0;  // of all subscriptions; true and false filters are among them
+  std::uint64_t correlation_filters = 0;
 
   friend bool operator==(const TopicCounts&, const TopicCounts&) = default;
 };

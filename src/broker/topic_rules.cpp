@@ -105,9 +105,16 @@ void Topic::Parts::rule_command(SubscriptionId id, const Command& command) {
   if (const auto* add = std::get_if<AddRule>(&command)) {
     auto error = change_refused(id);
     if (!error) error = without_rules();
-    if (!error) error = take_rule(id, *add->rule, false);
+    rules::Rule rule = *add->rule;
+    if (const rules::Rule* old = add->replaces && !error ? rule_set.find(id, rule.name) : nullptr) {
+      rule.created = old->created;
+      rule.name = old->name;
+    } else if (add->replaces && !error) {
+      error = Error{Errc::not_found, fmt::format("there is no rule '{}'", rule.name)};
+    }
+    if (!error) error = take_rule(id, rule, add->replaces);
     if (error) return refuse(add->request, std::move(*error));
-    append(RulesAddedRecord{id, {*add->rule}});
+    append(RulesAddedRecord{id, {std::move(rule)}});
     done(add->request);
   } else if (const auto* remove = std::get_if<RemoveRule>(&command)) {
     auto error = change_refused(id);
@@ -121,7 +128,11 @@ void Topic::Parts::rule_command(SubscriptionId id, const Command& command) {
   } else if (const auto* list = std::get_if<ListRules>(&command)) {
     if (failed) return refuse(list->request, recovering());
     RuleList answer{list->request, {}};
-    for (const rules::Rule* rule : rule_set.list(id, list->skip, list->top)) answer.rules.push_back(*rule);
+    if (list->name) {
+      if (const rules::Rule* rule = rule_set.find(id, *list->name)) answer.rules.push_back(*rule);
+    } else {
+      for (const rules::Rule* rule : rule_set.list(id, list->skip, list->top)) answer.rules.push_back(*rule);
+    }
     if (list->request != RequestId::none) emit(std::move(answer));
   } else if (const auto* set = std::get_if<SetBinding>(&command)) {
     auto error = change_refused(id);

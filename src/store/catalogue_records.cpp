@@ -196,6 +196,7 @@ std::vector<std::uint8_t> encode_partition(const PartitionInfo& info) {
   out.put("name", info.name);
   out.put("created", milliseconds{info.created.time_since_epoch()});
   if (!info.document.empty()) out.put("document", info.document);
+  if (!info.notes.empty()) out.put("notes", info.notes);
   if (info.kind == PartitionKind::topic) {
     put_topic(out, info.topic_settings);
   } else {
@@ -225,6 +226,7 @@ Result<PartitionInfo> decode_partition(PartitionId id, Bytes bytes) {
   in.get("name", info.name);
   in.get("created", info.created);
   in.get("document", info.document);
+  in.get("notes", info.notes);
   if (info.kind == PartitionKind::topic) {
     info.topic_settings.name = info.name;
     get_topic(in, info.topic_settings);

@@ -195,13 +195,14 @@ class Store {
   // The catalogue. An id is assigned when `id` is none; ids are never used twice. `refused` answers come
   // before the call returns.
   void create_partition(Instant now, PartitionId id, std::string name, const broker::QueueSettings& settings,
-                        Created done);
+                        Created done, std::string notes = {});
   // A topic or exchange, and what it hands its messages to. `rules` empty: `$Default`, which is always true;
   // `binding` for exchanges only. From `done` on, every message the topic accepts reaches it if it matches.
   struct NewTopic {
     std::string name;
     broker::TopicSettings settings;
     std::string document{};
+    std::string notes{};
   };
   void create_topic(Instant now, NewTopic topic, Created done);
   struct NewSubscription {
@@ -211,10 +212,14 @@ class Store {
     std::vector<rules::Rule> rules{};
     std::optional<rules::Binding> binding{};
     std::string document{};
+    std::string notes{};
   };
   void create_subscription(Instant now, NewSubscription subscription, Created done);
-  void update_topic(Instant now, PartitionId id, const broker::TopicSettings& settings, Changed done);
-  void update_partition(Instant now, PartitionId id, const broker::QueueSettings& settings, Changed done);
+  // `notes` replace what was there; nothing: they stay.
+  void update_topic(Instant now, PartitionId id, const broker::TopicSettings& settings, Changed done,
+                    std::optional<std::string> notes = std::nullopt);
+  void update_partition(Instant now, PartitionId id, const broker::QueueSettings& settings, Changed done,
+                        std::optional<std::string> notes = std::nullopt);
   // Messages are released, receivers detached with `not_found`, later commands refused with it. A topic takes
   // its subscriptions along.
   void delete_partition(Instant now, PartitionId id, Changed done);

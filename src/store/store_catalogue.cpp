@@ -4,16 +4,16 @@
 namespace omnibus::store {
 
 void Store::create_partition(Instant now, PartitionId id, std::string name,
-                             const broker::QueueSettings& settings, Created done) {
+                             const broker::QueueSettings& settings, Created done, std::string notes) {
   parts_->now = now;
-  parts_->create(id, std::move(name), settings, std::move(done));
+  parts_->create(id, std::move(name), settings, std::move(notes), std::move(done));
   parts_->settle(false);
 }
 
-void Store::update_partition(Instant now, PartitionId id, const broker::QueueSettings& settings,
-                             Changed done) {
+void Store::update_partition(Instant now, PartitionId id, const broker::QueueSettings& settings, Changed done,
+                             std::optional<std::string> notes) {
   parts_->now = now;
-  parts_->update(id, settings, std::move(done));
+  parts_->update(id, settings, std::move(notes), std::move(done));
   parts_->settle(false);
 }
 
@@ -114,7 +114,8 @@ Partition* Store::Parts::add(PartitionInfo info) {
   return &partition;
 }
 
-void Store::Parts::create(PartitionId id, std::string name, const broker::QueueSettings& with, Created done) {
+void Store::Parts::create(PartitionId id, std::string name, const broker::QueueSettings& with,
+                          std::string notes, Created done) {
   if (auto error = create_refused(name)) return done(omnibus::fail(std::move(*error)));
   if (auto error = broker::check_settings(with)) return done(omnibus::fail(std::move(*error)));
   if (id == PartitionId::none) id = static_cast<PartitionId>(next_partition);
@@ -126,6 +127,7 @@ void Store::Parts::create(PartitionId id, std::string name, const broker::QueueS
   info.name = std::move(name);
   info.created = now;
   info.settings = with;
+  info.notes = std::move(notes);
   if (!add(std::move(info))) return done(omnibus::fail(*broken));
   when_created(id, std::move(done));
 }
@@ -142,7 +144,8 @@ bool Store::Parts::rewrite(Partition& partition, PartitionInfo info) {
   return true;
 }
 
-void Store::Parts::update(PartitionId id, const broker::QueueSettings& with, Changed done) {
+void Store::Parts::update(PartitionId id, const broker::QueueSettings& with, std::optional<std::string> notes,
+                          Changed done) {
   auto found = find_to_change(id);
   if (!found) return done(omnibus::fail(std::move(found.error())));
   Partition& partition = **found;
@@ -153,6 +156,7 @@ void Store::Parts::update(PartitionId id, const broker::QueueSettings& with, Cha
     return done(omnibus::fail(std::move(*error)));
   PartitionInfo info = partition.info;
   info.settings = with;
+  if (notes) info.notes = *std::move(notes);
   if (!rewrite(partition, std::move(info))) return done(omnibus::fail(*broken));
   run(partition, broker::UpdateSettings{broker::RequestId::none, with});
   when_durable(std::move(done));

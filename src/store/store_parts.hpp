@@ -110,7 +110,8 @@ struct Store::Parts final : journal::JournalOwner {
   void close_journal();
 
   // --- store_catalogue.cpp
-  void create(PartitionId id, std::string name, const broker::QueueSettings& settings, Created done);
+  void create(PartitionId id, std::string name, const broker::QueueSettings& settings, std::string notes,
+              Created done);
   [[nodiscard]] std::optional<Error> create_refused(std::string_view name) const;
   // Journals it and makes its machine. Null: the store is broken.
   [[nodiscard]] Partition* add(PartitionInfo info);
@@ -119,7 +120,8 @@ struct Store::Parts final : journal::JournalOwner {
   [[nodiscard]] Result<Partition*> find_to_change(PartitionId id);
   // Journals what it shall be from now on. False: the store is broken.
   [[nodiscard]] bool rewrite(Partition& partition, PartitionInfo info);
-  void update(PartitionId id, const broker::QueueSettings& settings, Changed done);
+  void update(PartitionId id, const broker::QueueSettings& settings, std::optional<std::string> notes,
+              Changed done);
   void remove(Partition& partition, Changed done);
   void bury(Partition& partition);
   // Gives back what deleted partitions hold, a bounded part per turn.
@@ -131,7 +133,8 @@ struct Store::Parts final : journal::JournalOwner {
   // --- store_topics.cpp
   void create(NewTopic topic, Created done);
   void create(NewSubscription subscription, Created done);
-  void update(PartitionId id, const broker::TopicSettings& settings, Changed done);
+  void update(PartitionId id, const broker::TopicSettings& settings, std::optional<std::string> notes,
+              Changed done);
   // Commands that this kind of partition never takes; the answer is `not_allowed`.
   [[nodiscard]] static std::optional<Error> wrong_kind(const Partition& partition, bool sends);
   [[nodiscard]] static bool is_send(const broker::Command& command);

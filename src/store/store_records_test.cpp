@@ -37,6 +37,7 @@ PartitionInfo example() {
   info.settings.prefetch_count = 65535;
   info.settings.prefetch_bytes = 2'147'483'647;
   info.document = R"({"UserMetadata":"żółć"})";
+  info.notes = R"({"UpdatedAt":17})";
   return info;
 }
 PartitionInfo example_topic() {

@@ -15,9 +15,10 @@ void Store::create_subscription(Instant now, NewSubscription subscription, Creat
   parts_->settle(false);
 }
 
-void Store::update_topic(Instant now, PartitionId id, const broker::TopicSettings& settings, Changed done) {
+void Store::update_topic(Instant now, PartitionId id, const broker::TopicSettings& settings, Changed done,
+                         std::optional<std::string> notes) {
   parts_->now = now;
-  parts_->update(id, settings, std::move(done));
+  parts_->update(id, settings, std::move(notes), std::move(done));
   parts_->settle(false);
 }
 
@@ -32,6 +33,7 @@ void Store::Parts::create(NewTopic topic, Created done) {
   info.created = now;
   info.topic_settings = std::move(topic.settings);
   info.document = std::move(topic.document);
+  info.notes = std::move(topic.notes);
   const PartitionId id = info.id;
   if (!add(std::move(info))) return done(omnibus::fail(*broken));
   when_created(id, std::move(done));
@@ -53,6 +55,7 @@ void Store::Parts::create(NewSubscription subscription, Created done) {
   info.settings = std::move(subscription.settings);
   info.topic = subscription.topic;
   info.document = std::move(subscription.document);
+  info.notes = std::move(subscription.notes);
   const PartitionId id = info.id;
   const auto number = static_cast<broker::SubscriptionId>(id);
   auto prepared =
@@ -70,7 +73,8 @@ void Store::Parts::create(NewSubscription subscription, Created done) {
   when_created(id, std::move(done));
 }
 
-void Store::Parts::update(PartitionId id, const broker::TopicSettings& with, Changed done) {
+void Store::Parts::update(PartitionId id, const broker::TopicSettings& with, std::optional<std::string> notes,
+                          Changed done) {
   auto found = find_to_change(id);
   if (!found) return done(omnibus::fail(std::move(found.error())));
   Partition& partition = **found;
@@ -81,6 +85,7 @@ void Store::Parts::update(PartitionId id, const broker::TopicSettings& with, Cha
     return done(omnibus::fail(std::move(*error)));
   PartitionInfo info = partition.info;
   info.topic_settings = with;
+  if (notes) info.notes = *std::move(notes);
   if (!rewrite(partition, std::move(info))) return done(omnibus::fail(*broken));
   run(partition, broker::UpdateTopic{broker::RequestId::none, with});
   when_durable(std::move(done));
