@@ -410,6 +410,29 @@ void ClientConnection::drop_expired_links() {
   }
 }
 
+void ClientConnection::entities_changed(std::span<const std::string> names, Now now) {
+  now_ = now;
+  std::vector<std::pair<amqp::Link*, Error>> closing;
+  for (const auto& [link, moved] : links_) {
+    const LinkEnd* end = end_of(*link);
+    if (end == nullptr || end->sends_to().empty() || link->state() != amqp::Link::State::attached) continue;
+    const std::string name = ascii_lower(end->sends_to());
+    if (std::ranges::find(names, name) == names.end()) continue;
+    const auto entity = entities_.find(name);
+    if (!entity)
+      closing.emplace_back(link, entity_not_found(end->sends_to()));
+    else if (!broker::may_send(entity->status))
+      closing.emplace_back(
+          link, Error{Errc::entity_disabled, fmt::format("sending to '{}' is disabled", entity->name)});
+  }
+  for (const auto& [link, why] : closing) {
+    const amqp::Condition condition = tracked(why);
+    observer_.link_detached(link->name(), condition.name, condition.description);
+    link->detach(condition);
+  }
+  wants_tick_ = true;
+}
+
 void ClientConnection::drop_idle_links() {
   if (settings_.idle_link.count() == 0) return;
   for (auto& [link, moved] : links_) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "amqp/engine/connection.hpp"
@@ -71,6 +72,9 @@ class ClientConnection final : private amqp::Handler {
   void deliver(broker::Answer& answer, Now now);
   // There is room again on the way to an entity.
   void on_room(Now now);
+  // These entities (lower-cased names) are gone or changed: links that send to one that takes no messages any
+  // more are detached. Receivers hear it from the entity itself.
+  void entities_changed(std::span<const std::string> names, Now now);
   // More is under way to entities than should be: read nothing from the client until this is over. Look
   // again after deliver() and on_room().
   [[nodiscard]] bool congested() const { return entities_.congested(); }

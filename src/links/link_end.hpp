@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "amqp/engine/link.hpp"
 #include "auth/rights.hpp"
@@ -33,6 +34,8 @@ class LinkEnd : public amqp::LinkAttachment {
   virtual void on_credit(amqp::Link&, Now) {}
   virtual void on_disposition(amqp::Link&, const amqp::DispositionOf&, Now) {}
   virtual void on_gone(amqp::Link&) {}
+  // The name of the entity that this link sends to; empty: it does not send.
+  [[nodiscard]] virtual std::string_view sends_to() const { return {}; }
 
   [[nodiscard]] const std::optional<Claim>& claim() const { return claim_; }
 

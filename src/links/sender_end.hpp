@@ -38,6 +38,7 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
 
   void on_transfer(amqp::Link& link, amqp::Delivery& delivery, Now now) override;
   void on_gone(amqp::Link& link) override;
+  [[nodiscard]] std::string_view sends_to() const override { return entity_->name; }
 
  private:
   void on_answer(std::uint64_t tag, broker::Answer& answer, Now now) override;
