@@ -62,6 +62,11 @@ void AmqpStream::on_room() {
   follow_up();
 }
 
+void AmqpStream::entities_changed(std::span<const std::string> names) {
+  client_.entities_changed(names, shard_.now());
+  follow_up();
+}
+
 void AmqpStream::pace() {
   const bool lags = client_.output_bytes() > (paused_ ? output_low : output_high) || client_.congested();
   if (lags == paused_) return;

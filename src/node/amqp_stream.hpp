@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 
 #include "links/client_connection.hpp"
 #include "net/reactor.hpp"
@@ -24,6 +26,8 @@ class AmqpStream final : public net::StreamHandler {
   void delivered() { follow_up(); }
   // There is room on a road that was full.
   void on_room();
+  // Lower-cased names of entities that are gone or take no messages any more.
+  void entities_changed(std::span<const std::string> names);
 
   void on_input(Bytes bytes) override;
   std::size_t gather(std::span<iovec> out) override { return client_.gather(out); }

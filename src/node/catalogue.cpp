@@ -10,6 +10,7 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "node/config_json.hpp"
+#include "node/entity_notes.hpp"
 #include "node/shard.hpp"
 #include "node/store_host.hpp"
 
@@ -43,16 +44,19 @@ NewEntity in_place(NewEntity entity, Place place) {
 bool take_settings(NewEntity& entity, const store::PartitionInfo& info) {
   if (auto* queue = std::get_if<NewQueue>(&entity)) {
     queue->settings = info.settings;
+    queue->notes = info.notes;
     return info.kind == store::PartitionKind::queue;
   }
   if (auto* topic = std::get_if<NewTopic>(&entity)) {
     topic->settings = info.topic_settings;
     topic->document = info.document;
+    topic->notes = info.notes;
     return info.kind == store::PartitionKind::topic;
   }
   auto& subscription = std::get<NewSubscription>(entity);
   subscription.settings = info.settings;
   subscription.document = info.document;
+  subscription.notes = info.notes;
   return info.kind == store::PartitionKind::subscription;
 }
 
@@ -198,6 +202,13 @@ Facts Catalogue::facts_of(const Entity& entity) {
   return facts;
 }
 
+DirectoryChange Catalogue::change_of(const std::string& key, const Entity& entity) {
+  DirectoryChange change{key, facts_of(entity)};
+  if (auto kept = read_notes(entity.info().notes); kept.has_access_rules)
+    change.access_rules = std::move(kept.notes.access_rules);
+  return change;
+}
+
 const Catalogue::Entity* Catalogue::find(std::string_view name) const {
   const auto found = entities_.find(ascii_lower(name));
   return found == entities_.end() ? nullptr : &found->second;
@@ -244,7 +255,10 @@ void Catalogue::forget_parts(const std::function<bool(const Part&)>& is_gone) {
       if (part && is_gone(*part)) part.reset();
       any_left |= part.has_value();
     }
-    if (was_complete && !entity->second.is_complete()) changes.emplace_back(entity->first, nullptr);
+    if (was_complete && !entity->second.is_complete()) {
+      changes.push_back({entity->first, nullptr});
+      list_or_not(entity, false);
+    }
     entity = any_left ? std::next(entity) : entities_.erase(entity);
   }
   if (!changes.empty()) tell_shards(std::move(changes));
@@ -279,7 +293,10 @@ bool Catalogue::add(std::uint16_t store, store::PartitionInfo info, DirectoryCha
     if (part->info == info) return true;
   }
   part = Part{store, std::move(info)};
-  if (entity.is_complete()) changes.emplace_back(key, facts_of(entity));
+  if (entity.is_complete()) {
+    changes.push_back(change_of(key, entity));
+    list_or_not(found, true);
+  }
   return true;
 }
 
@@ -292,7 +309,7 @@ void Catalogue::create_now(NewEntity entity, Done done) {
   const std::string key = ascii_lower(name_of(entity));
   const Entity* present = find(key);
   const bool is_other = present && !present->is_complete() && !take_settings(entity, present->info());
-  if ((present && present->is_complete()) || is_other || being_made_.contains(key))
+  if ((present && present->is_complete()) || is_other || changing_.contains(key))
     return done(fail(Errc::entity_already_exists, "'{}' is there already", name_of(entity)));
   const Entity* topic = nullptr;
   auto count = std::visit([](const auto& one) { return one.settings.partition_count; }, entity);
@@ -302,7 +319,7 @@ void Catalogue::create_now(NewEntity entity, Done done) {
       return done(fail(Errc::not_found, "there is no topic '{}'", subscription->topic));
     count = static_cast<std::uint16_t>(topic->parts.size());
   }
-  being_made_.insert(key);
+  changing_.insert(key);
   auto making = std::make_shared<Making>();
   making->key = key;
   making->done = std::move(done);
@@ -331,10 +348,14 @@ void Catalogue::made_part(const std::shared_ptr<Making>& making, std::uint16_t s
   else if (!making->error)
     making->error = made.error();
   if (--making->missing != 0) return;
-  being_made_.erase(making->key);
+  changing_.erase(making->key);
   if (making->error) {
     // What cannot be taken back now is completed when the entity is made again.
-    for (const Part& part : making->made) roads_.stores[part.store]->remove(part.info.id);
+    for (const Part& part : making->made)
+      roads_.stores[part.store]->remove(part.info.id, [key = making->key](const Result<void>& taken_back) {
+        if (!taken_back)
+          spdlog::warn("a partition of '{}' could not be taken back: {}", key, taken_back.error().detail);
+      });
     return making->done(fail(*making->error));
   }
   DirectoryChanges changes;

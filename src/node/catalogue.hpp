@@ -48,7 +48,8 @@ class Catalogue {
   using Done = std::move_only_function<void(Result<void>)>;
   void create(NewEntity entity, Done done);
 
- private:
+  // All that follows is for the first shard alone: administration works there.
+
   struct Part {
     std::uint16_t store = 0;
     store::PartitionInfo info;
@@ -60,6 +61,35 @@ class Catalogue {
     // Any of them: but for their index, all have the same settings. At least one is there.
     [[nodiscard]] const store::PartitionInfo& info() const;
   };
+  using Entities = std::map<std::string, Entity>;  // by lower-cased name
+  // Null: there is none. One that is there in part is found too.
+  [[nodiscard]] const Entity* find(std::string_view name) const;
+  [[nodiscard]] const Entities& entities() const { return entities_; }
+  // Names of those that are whole, in their order.
+  using Names = std::set<std::string_view>;
+  [[nodiscard]] const Names& queues() const { return queues_; }
+  [[nodiscard]] const Names& topics() const { return topics_; }
+  [[nodiscard]] std::size_t partitioned() const { return partitioned_; }  // queues and topics
+  // Something changes it, its topic, or what is below it.
+  [[nodiscard]] bool is_changing(std::string_view name) const;
+  // Whether the store of every partition serves.
+  [[nodiscard]] bool is_available(const Entity& entity) const;
+
+  void create_now(NewEntity entity, Done done);
+  // New settings (those of its kind count) and notes on all partitions. When one refuses, the others are set
+  // back and the error tells which way that went. `not_found`, `illegal_state` when another change is under
+  // way, `server_busy` when a partition is down.
+  struct Update {
+    broker::QueueSettings queue{};
+    broker::TopicSettings topic{};
+    std::string notes{};
+  };
+  void update_now(const std::string& name, Update update, Done done);
+  // A topic goes with its subscriptions. When one partition of several stays, the entity is not served any
+  // more; removing it again removes the rest.
+  void remove_now(const std::string& name, Done done);
+
+ private:
   // One entity on its way.
   struct Making {
     std::string key;
@@ -71,11 +101,25 @@ class Catalogue {
 
   void forget_parts(const std::function<bool(const Part&)>& is_gone);
   void take_partitions(std::uint16_t store, std::vector<store::PartitionInfo> partitions);
-  void create_now(NewEntity entity, Done done);
   void made_part(const std::shared_ptr<Making>& making, std::uint16_t store,
                  Result<store::PartitionInfo> made);
   [[nodiscard]] static Facts facts_of(const Entity& entity);
-  [[nodiscard]] const Entity* find(std::string_view name) const;
+  [[nodiscard]] static DirectoryChange change_of(const std::string& key, const Entity& entity);
+  // A change of all partitions, as far as it came.
+  struct Changing {
+    std::string key;
+    std::size_t missing = 0;
+    std::vector<Part> changed{};  // as they are now; of a removal: as they were
+    std::vector<Part> before{};
+    std::optional<Error> error{};
+    Done done{};
+  };
+  [[nodiscard]] Result<const Entity*> begin_change(const std::string& key);
+  void updated_part(const std::shared_ptr<Changing>& changing, std::uint16_t store, Part before,
+                    Result<store::PartitionInfo> updated);
+  void removed_part(const std::shared_ptr<Changing>& changing, Part part, const Result<void>& removed);
+  // Keeps the lists of names right; after every change of an entity, and before it is forgotten.
+  void list_or_not(Entities::iterator entity, bool is_there);
   void make_wanted();
   void make(std::vector<NewEntity> entities);
   void compare(const Entity& entity, const NewEntity& wanted);
@@ -89,12 +133,15 @@ class Catalogue {
   const Roads& roads_;
   net::Reactor& reactor_;
   const Life life_ = begin_life();
-  std::map<std::string, Entity> entities_;  // by lower-cased name
-  std::vector<std::uint16_t> stores_;       // all there are
-  std::vector<bool> open_;                  // by number: was open once
+  Entities entities_;
+  Names queues_;  // into entities_, whose nodes never move
+  Names topics_;
+  std::size_t partitioned_ = 0;
+  std::vector<std::uint16_t> stores_;  // all there are
+  std::vector<bool> open_;             // by number: was open once
   std::vector<NewEntity> wanted_;
   std::vector<NewEntity> wanted_subscriptions_;  // made when their topics are there
-  std::set<std::string> being_made_;
+  std::set<std::string, std::less<>> changing_;
   std::size_t missing_ = 0;
   bool begun_ = false;
   Ready ready_;

@@ -34,6 +34,7 @@ struct TlsSettings {
 struct QueueEntry {
   broker::QueueSettings settings;
   std::vector<auth::RuleDocument> rules;
+  std::string user_metadata{};
 };
 
 struct SubscriptionEntry {
@@ -41,6 +42,7 @@ struct SubscriptionEntry {
   std::vector<rules::Rule> rules{};         // of a topic; empty: `$Default`
   std::optional<rules::Binding> binding{};  // of an exchange
   std::string document{};                   // what its document says beside the settings: JSON, or empty
+  std::string user_metadata{};
 };
 
 // A topic, or an exchange when its settings say so.
@@ -49,6 +51,7 @@ struct TopicEntry {
   std::vector<auth::RuleDocument> rules{};
   std::vector<SubscriptionEntry> subscriptions{};
   std::string document{};
+  std::string user_metadata{};
 };
 
 struct NamespaceSettings {

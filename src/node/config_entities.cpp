@@ -8,9 +8,9 @@
 #include <set>
 #include <variant>
 
+#include "admin/entity_name.hpp"
 #include "auth/faults.hpp"
 #include "base/text.hpp"
-#include "node/entity_name.hpp"
 
 namespace omnibus::node {
 namespace {
@@ -166,8 +166,7 @@ class Finisher {
 }  // namespace
 
 void read_size_bytes(const Place& at, std::uint64_t& into) {
-  static constexpr std::array<std::int64_t, 9> sizes = {1024,  2048,  3072,  4096, 5120,
-                                                        10240, 20480, 40960, 81920};
+  constexpr const auto& sizes = broker::entity_megabytes;
   const auto* value = std::get_if<std::int64_t>(&at.value().value);
   auto expected = fmt::format("expected one of {}", fmt::join(sizes, ", "));
   if (value == nullptr) return at.wrong_type(std::move(expected));
@@ -188,7 +187,7 @@ std::string read_forward_target(const Place& at) {
   std::string text;
   read_text(at, 0, forward_bytes_max, text);
   if (text.empty()) return {};
-  auto target = forward_target(text);
+  auto target = admin::forward_target(text);
   if (target) return *std::move(target);
   at.out_of_range(target.error().detail);
   return {};
@@ -202,9 +201,9 @@ void refuse_partitioning(const Place& at) {
 
 std::string read_entity_name(const Place& at) {
   std::string name;
-  read_text(at, 1, entity_name_bytes_max, name);
+  read_text(at, 1, admin::entity_name_bytes_max, name);
   if (name.empty()) return {};
-  if (const auto good = check_entity_name(name); !good) {
+  if (const auto good = admin::check_entity_name(name); !good) {
     at.out_of_range(good.error().detail);
     return {};
   }
@@ -213,9 +212,9 @@ std::string read_entity_name(const Place& at) {
 
 std::string read_subscription_name(const Place& at) {
   std::string name;
-  read_text(at, 1, subscription_name_bytes_max, name);
+  read_text(at, 1, admin::subscription_name_bytes_max, name);
   if (name.empty()) return {};
-  if (const auto good = check_subscription_name(name); !good) {
+  if (const auto good = admin::check_subscription_name(name); !good) {
     at.out_of_range(good.error().detail);
     return {};
   }

@@ -18,7 +18,7 @@ namespace omnibus::node {
 // As many as a file can name at all; the quotas are looked at when they are known.
 inline constexpr std::size_t entities_in_file_max = json_values_max;
 inline constexpr std::size_t forward_bytes_max = 1024;
-inline constexpr std::size_t user_metadata_bytes_max = 1024;
+using broker::user_metadata_bytes_max;
 inline constexpr std::uint64_t kilobyte = 1024;
 inline constexpr std::uint64_t megabyte = 1024 * kilobyte;
 
@@ -65,7 +65,7 @@ void read_partitioning(const Place& at, Draft& draft) {
 }
 template <class Draft>
 void read_message_size(const Place& at, Draft& draft) {
-  const auto value = read_integer(at, 1024, 102'400);
+  const auto value = read_integer(at, broker::message_kilobytes_min, broker::message_kilobytes_max);
   if (!value) return;
   draft.entry.settings.message_bytes_max = static_cast<std::uint64_t>(*value) * kilobyte;
   draft.later.push_back(at.later(LaterCheck::About::message_size, at.reading().range_code));
@@ -86,6 +86,11 @@ void read_forward(const Place& at, Draft& draft) {
 template <class Draft>
 void read_express(const Place& at, Draft& draft) {
   read_bool(at, draft.is_express);
+}
+// Nothing but an administrator's note.
+template <class Draft>
+void read_user_metadata(const Place& at, Draft& draft) {
+  read_text(at, 0, user_metadata_bytes_max, draft.entry.user_metadata);
 }
 template <class Draft>
 void read_entity_rules(const Place& at, Draft& draft) {

@@ -17,12 +17,6 @@ struct QueueDraft {
   std::vector<LaterCheck> later{};
 };
 
-void read_user_metadata(const Place& at, QueueDraft&) {
-  std::string text;
-  read_text(at, 0, user_metadata_bytes_max, text);
-  if (!text.empty()) at.warn("not kept yet");
-}
-
 constexpr auto any_case = Letters::any_case;
 constexpr std::array<Key<QueueDraft>, 19> property_keys = {{
     {"LockDuration", read_time<&QueueSettings::lock_duration>, any_case},

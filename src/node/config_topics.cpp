@@ -19,18 +19,6 @@ using broker::TopicSettings;
 
 constexpr auto any_case = Letters::any_case;
 
-// Nothing but an administrator's note: kept beside the settings.
-template <class Draft>
-void read_user_metadata(const Place& at, Draft& draft) {
-  std::string text;
-  read_text(at, 0, user_metadata_bytes_max, text);
-  if (text.empty()) return;
-  JsonValue document{.value = JsonValue::Object{}};
-  std::get<JsonValue::Object>(document.value)
-      .push_back({.name = "UserMetadata", .value = {.value = std::move(text)}});
-  draft.entry.document = to_json(document);
-}
-
 // Subscriptions
 
 struct SubscriptionDraft {

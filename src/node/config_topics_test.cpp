@@ -90,7 +90,7 @@ TEST(ConfigTopics, EveryPropertyOfATopicArrives) {
   EXPECT_EQ(entry.settings.message_bytes_max, 2u << 20);
   ASSERT_EQ(entry.rules.size(), 1u);
   EXPECT_EQ(entry.rules[0].key_name, "r");
-  EXPECT_EQ(entry.document, R"({"UserMetadata":"the \"shop\""})");
+  EXPECT_EQ(entry.user_metadata, "the \"shop\"");
 }
 
 TEST(ConfigTopics, EveryPropertyOfASubscriptionArrives) {
@@ -112,7 +112,7 @@ TEST(ConfigTopics, EveryPropertyOfASubscriptionArrives) {
   EXPECT_EQ(settings.forward_dead_letters_to, "T");
   EXPECT_EQ(settings.auto_delete_on_idle, 5min);
   EXPECT_EQ(settings.message_bytes_max, 4u << 20) << "the topic's";
-  EXPECT_EQ(entry.subscriptions[0].document, R"({"UserMetadata":"m"})");
+  EXPECT_EQ(entry.subscriptions[0].user_metadata, "m");
 }
 
 TEST(ConfigTopics, MistakesAreNamedWithLineAndKey) {

@@ -3,29 +3,36 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "auth/access_rules.hpp"
 #include "base/text.hpp"
 #include "links/entity_port.hpp"
 
 namespace omnibus::node {
 
 using Facts = std::shared_ptr<const links::EntityFacts>;
-// Lower-cased names; null: there is no such entity any more.
-using DirectoryChanges = std::vector<std::pair<std::string, Facts>>;
+struct DirectoryChange {
+  std::string name;  // in lower case
+  Facts facts;       // null: there is no such entity any more
+  // The access rules on it from now on; nothing: those of the configuration.
+  std::optional<std::vector<auth::AccessRule>> access_rules{};
+};
+using DirectoryChanges = std::vector<DirectoryChange>;
 
 class Directory {
  public:
   void apply(const DirectoryChanges& changes) {
-    for (const auto& [name, facts] : changes) {
-      if (facts)
-        entities_.insert_or_assign(name, facts);
+    for (const auto& change : changes) {
+      if (change.facts)
+        entities_.insert_or_assign(change.name, change.facts);
       else
-        entities_.erase(name);
+        entities_.erase(change.name);
     }
   }
   // ASCII case is ignored. Null when there is none.

@@ -16,10 +16,12 @@ namespace omnibus::node {
 
 struct NewQueue {
   broker::QueueSettings settings;
+  std::string notes{};  // what an administrator keeps beside them: entity_notes.hpp
 };
 struct NewTopic {
   broker::TopicSettings settings;
   std::string document{};
+  std::string notes{};
 };
 struct NewSubscription {
   std::string topic;
@@ -28,6 +30,7 @@ struct NewSubscription {
   std::vector<rules::Rule> rules{};
   std::optional<rules::Binding> binding{};
   std::string document{};
+  std::string notes{};
 };
 using NewEntity = std::variant<NewQueue, NewTopic, NewSubscription>;
 

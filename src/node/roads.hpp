@@ -2,7 +2,7 @@
 //
 // A connection's number has its shard in the upper bits, so that a store needs no table to send an answer
 // home. It is the upper half of every request and receiver id; with the highest bit set it is a store that
-// asks: one that forwards a message.
+// asks: one that forwards a message, or whoever administers entities.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,8 @@ static_assert(shards_max << serial_bits <= 1u << 31);
 [[nodiscard]] constexpr std::size_t shard_of(std::uint32_t connection) { return connection >> serial_bits; }
 
 inline constexpr std::uint32_t store_asks = 0x8000'0000;
+// Administration asks, by way of the store's own host.
+inline constexpr std::uint32_t desk_asks = 0xc000'0000;
 
 // Whose answer this is: the upper half of its request or receiver. Nothing for an effect that is no answer.
 [[nodiscard]] inline std::optional<std::uint32_t> asker_of(const broker::Effect& effect) {

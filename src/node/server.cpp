@@ -14,8 +14,10 @@
 #include <set>
 #include <thread>
 
+#include "admin/admin_values.hpp"
 #include "admin/health.hpp"
 #include "admin/http_admin.hpp"
+#include "admin/management_service.hpp"
 #include "auth/key_file.hpp"
 #include "base/check.hpp"
 #include "journal/posix_disk.hpp"
@@ -23,8 +25,10 @@
 #include "net/listener.hpp"
 #include "net/reactor.hpp"
 #include "net/tls.hpp"
+#include "node/admin_desk.hpp"
 #include "node/catalogue.hpp"
 #include "node/data_folder.hpp"
+#include "node/entity_notes.hpp"
 #include "node/shard.hpp"
 #include "node/store_folders.hpp"
 #include "node/store_host.hpp"
@@ -47,16 +51,22 @@ constexpr auto closing_longest = 10s;
 std::vector<NewEntity> entities_of(const Config& config) {
   std::vector<NewEntity> result;
   for (const auto& space : config.namespaces) {
-    for (const auto& queue : space.queues) result.push_back(NewQueue{queue.settings});
+    const auto notes = [](const auto& entry) {
+      EntityNotes all;
+      all.notes.user_metadata = entry.user_metadata;
+      return write_notes(all);
+    };
+    for (const auto& queue : space.queues) result.push_back(NewQueue{queue.settings, notes(queue)});
     for (const auto& topic : space.topics) {
-      result.push_back(NewTopic{topic.settings, topic.document});
+      result.push_back(NewTopic{topic.settings, topic.document, notes(topic)});
       for (const auto& subscription : topic.subscriptions)
         result.push_back(NewSubscription{.topic = topic.settings.name,
                                          .exchange = topic.settings.exchange,
                                          .settings = subscription.settings,
                                          .rules = subscription.rules,
                                          .binding = subscription.binding,
-                                         .document = subscription.document});
+                                         .document = subscription.document,
+                                         .notes = notes(subscription)});
     }
   }
   return result;
@@ -100,6 +110,17 @@ struct Server::Impl final : net::ConnectionHandler {
   Roads roads;
   std::vector<std::unique_ptr<StoreHost>> stores;
   std::unique_ptr<Catalogue> catalogue;
+  std::unique_ptr<AdminDesk> desk;
+  admin::ManagementSettings management;
+  // By shard, each for its own requests.
+  struct Management {
+    Management(const admin::ManagementSettings& settings, AdminDesk& desk, Shard& shard, std::uint64_t seed)
+        : random(seed), door(desk, shard.reactor()), service(settings, shard.validator(), door, random) {}
+    Random random;
+    AdminDoor door;
+    admin::ManagementService service;
+  };
+  std::vector<std::unique_ptr<Management>> managements;
   std::promise<Result<void>> stores_ready;
   std::unique_ptr<net::Listener> listener;
   bool running = false;
@@ -108,6 +129,8 @@ struct Server::Impl final : net::ConnectionHandler {
 
   Result<void> prepare();
   Result<void> prepare_stores();
+  Result<void> prepare_management();
+  Result<Instant> namespace_created();
   Result<void> open_stores();
   Result<void> listen(std::shared_ptr<net::TlsContext> tls);
   void close_stores();
@@ -129,7 +152,11 @@ struct Server::Impl final : net::ConnectionHandler {
   }
   void on_http(net::HttpRequest request, net::HttpReply reply) override {
     if (auto switched = switch_store(request)) return reply.send(*std::move(switched));
-    reply.send(http->answer(request, tick_now()));
+    if (!admin::is_management(request)) return reply.send(http->answer(request, tick_now()));
+    for (std::size_t i = 0; i < shards.size(); ++i)
+      if (&shards[i]->reactor() == request.reactor)
+        return managements[i]->service.handle(std::move(request), std::move(reply), wall_now());
+    check(false, "a request comes to one of our shards");
   }
   void on_trouble(const Error& what) override { spdlog::error("listener: {}", what.detail); }
 };
@@ -172,6 +199,7 @@ Result<void> Server::Impl::prepare() {
     roads.shards.push_back(shards.back().get());
   }
   if (auto done = prepare_stores(); !done) return fail(done.error());
+  if (auto done = prepare_management(); !done) return fail(done.error());
 
   pool->start();
   running = true;
@@ -228,6 +256,46 @@ Result<void> Server::Impl::prepare_stores() {
                                   [this](Result<void> result) { stores_ready.set_value(std::move(result)); });
   roads.catalogue = catalogue.get();
   return {};
+}
+
+Result<void> Server::Impl::prepare_management() {
+  const Config& config = options.config;
+  const NamespaceSettings standard;
+  const auto& space = config.namespaces.empty() ? standard : config.namespaces.front();
+  const bool is_premium = config.profile == Config::Profile::premium;
+  management.name_space.name = space.name;
+  management.name_space.is_premium = is_premium;
+  auto created = namespace_created();
+  if (!created) return fail(created.error());
+  management.name_space.created = *created;
+  if (!is_premium) management.defaults = {.message_bytes_max = 256 * 1024, .message_size_settable = false};
+  management.defaults.partition_count = config.partition_count;
+  management.auth_off = !config.auth_on;
+  management.require_tls = config.require_tls;
+  desk = std::make_unique<AdminDesk>(roads, *catalogue, (*pool)[0], config, policy.rules);
+  std::random_device entropy;
+  for (const auto& shard : shards)
+    managements.push_back(std::make_unique<Management>(management, *desk, *shard,
+                                                       (std::uint64_t{entropy()} << 32) | entropy()));
+  return {};
+}
+
+// Since when there is this namespace: the first start with this folder.
+Result<Instant> Server::Impl::namespace_created() {
+  const std::string name = "namespace.created";
+  const auto path = folder->path() / name;
+  if (std::filesystem::exists(path)) {
+    const auto text = read_file(path.string());
+    if (!text) return fail(text.error());
+    std::string_view date = *text;
+    date = date.substr(0, date.find('\n'));
+    if (const auto time = admin::from_date(date)) return *time;
+    return fail(Errc::io, "'{}' has no date in it", path.string());
+  }
+  const Instant now = wall_now();
+  if (auto written = folder->write_file(name, admin::to_date(now) + "\n"); !written)
+    return fail(written.error());
+  return now;
 }
 
 Result<void> Server::Impl::open_stores() {
@@ -380,6 +448,8 @@ Server::~Server() {
   // The pool closes streams on its way out; they still look at their shard and at stores.
   if (impl_->pool) impl_->pool->stop();
   impl_->listener.reset();
+  impl_->managements.clear();
+  impl_->desk.reset();
   impl_->catalogue.reset();
   impl_->stores.clear();
   impl_->shards.clear();

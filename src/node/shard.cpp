@@ -1,5 +1,7 @@
 #include "node/shard.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -58,7 +60,25 @@ std::uint32_t Shard::new_number() {
 }
 
 void Shard::change_directory(std::shared_ptr<const DirectoryChanges> changes) {
-  reactor_.post(while_alive(life_, [this, changes = std::move(changes)] { directory_.apply(*changes); }));
+  reactor_.post(while_alive(life_, [this, changes = std::move(changes)] { apply(*changes); }));
+}
+
+void Shard::apply(const DirectoryChanges& changes) {
+  directory_.apply(changes);
+  std::vector<std::string> closed;
+  for (const auto& change : changes) {
+    if (!change.facts || !broker::may_send(change.facts->status)) closed.push_back(change.name);
+    auto rules = change.facts ? change.access_rules : std::vector<auth::AccessRule>{};
+    if (!rules) continue;
+    if (auto put = rules_.replace(change.name, *std::move(rules)); !put)
+      spdlog::error("the access rules of '{}' are not in effect: {}", change.name, put.error().detail);
+  }
+  if (closed.empty()) return;
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [number, stream] : streams_) numbers.push_back(number);
+  for (const std::uint32_t number : numbers)
+    if (const auto stream = streams_.find(number); stream != streams_.end())
+      stream->second->entities_changed(closed);
 }
 
 void Shard::take_answers(std::span<ConnectionAnswer> batch) {

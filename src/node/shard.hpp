@@ -61,6 +61,8 @@ class Shard {
   // What a shard knows of entities; changes come from any thread, in the order of the calls.
   [[nodiscard]] const Directory& directory() const { return directory_; }
   void change_directory(std::shared_ptr<const DirectoryChanges> changes);
+  // By the rules as this shard knows them.
+  [[nodiscard]] const auth::TokenValidator& validator() const { return validator_; }
   // Where answers for connections of this shard go. Any thread.
   [[nodiscard]] net::Mailbox<ConnectionAnswer>& answers() { return answers_; }
 
@@ -86,10 +88,11 @@ class Shard {
   void take_answers(std::span<ConnectionAnswer> batch);
   void wait_for_room(std::uint16_t store, Jam& jam);
   void room_at(std::uint16_t store);
+  void apply(const DirectoryChanges& changes);
 
   net::Reactor& reactor_;
   const Policy& policy_;
-  const auth::AccessRules rules_;
+  auth::AccessRules rules_;
   const auth::SaslPolicy sasl_;
   const auth::TokenValidator validator_;
   Random random_;

@@ -131,14 +131,15 @@ void StoreHost::create(NewEntity entity, store::PartitionId topic, Created done)
     };
     if (auto* queue = std::get_if<NewQueue>(&entity)) {
       store_->create_partition(now, store::PartitionId::none, queue->settings.name, queue->settings,
-                               std::move(made));
+                               std::move(made), std::move(queue->notes));
     } else if (auto* new_topic = std::get_if<NewTopic>(&entity)) {
       if (new_topic->settings.exchange)
         new_topic->document = with_id(std::move(new_topic->document), random_);
       store_->create_topic(now,
                            {.name = new_topic->settings.name,
                             .settings = new_topic->settings,
-                            .document = std::move(new_topic->document)},
+                            .document = std::move(new_topic->document),
+                            .notes = std::move(new_topic->notes)},
                            std::move(made));
     } else {
       auto& subscription = std::get<NewSubscription>(entity);
@@ -150,23 +151,87 @@ void StoreHost::create(NewEntity entity, store::PartitionId topic, Created done)
                                    .settings = subscription.settings,
                                    .rules = std::move(subscription.rules),
                                    .binding = std::move(subscription.binding),
-                                   .document = std::move(subscription.document)},
+                                   .document = std::move(subscription.document),
+                                   .notes = std::move(subscription.notes)},
                                   std::move(made));
     }
     end_turn(now);
   });
 }
 
-void StoreHost::remove(store::PartitionId id) {
-  post([this, id] {
+void StoreHost::update(store::PartitionInfo wanted, Created done) {
+  post([this, wanted = std::move(wanted), done = std::move(done)]() mutable {
     const Instant now = wall_now();
-    store_->delete_partition(now, id, [this, id](const Result<void>& done) {
-      if (!done)
-        spdlog::warn("store={} partition {} could not be taken back: {}", settings_.number,
-                     static_cast<std::uint32_t>(id), done.error().detail);
-    });
+    auto updated = [this, id = wanted.id, done = std::move(done)](const Result<void>& changed) mutable {
+      post([this, id, done = std::move(done), changed]() mutable {
+        if (!changed) return done(fail(changed.error()));
+        auto info = store_->find(id);
+        if (!info) return done(fail(Errc::not_found, "it is gone"));
+        done(*std::move(info));
+      });
+    };
+    if (wanted.kind == store::PartitionKind::topic)
+      store_->update_topic(now, wanted.id, wanted.topic_settings, std::move(updated),
+                           std::move(wanted.notes));
+    else
+      store_->update_partition(now, wanted.id, wanted.settings, std::move(updated), std::move(wanted.notes));
     end_turn(now);
   });
+}
+
+void StoreHost::remove(store::PartitionId id, Removed done) {
+  post([this, id, done = std::move(done)]() mutable {
+    const Instant now = wall_now();
+    store_->delete_partition(now, id, std::move(done));
+    end_turn(now);
+  });
+}
+
+void StoreHost::count(std::vector<store::PartitionId> ids,
+                      std::move_only_function<void(std::vector<PartitionCounts>)> done) {
+  post([this, ids = std::move(ids), done = std::move(done)]() mutable {
+    std::vector<PartitionCounts> all;
+    all.reserve(ids.size());
+    for (const store::PartitionId id : ids) all.push_back({id, store_->counts(id), store_->topic_counts(id)});
+    done(std::move(all));
+  });
+}
+
+void StoreHost::ask(store::PartitionId subscription, RuleQuestion question, RuleAnswer done) {
+  post([this, subscription, question = std::move(question), done = std::move(done)]() mutable {
+    do ++last_question_;
+    while (last_question_ == 0 || questions_.contains(last_question_));
+    questions_.emplace(last_question_, std::move(done));
+    const Instant now = wall_now();
+    std::visit(
+        [&](auto& one) {
+          one.request = static_cast<broker::RequestId>(std::uint64_t{desk_asks} << 32 | last_question_);
+          store_->apply(now, subscription, std::move(one));
+        },
+        question);
+    end_turn(now);
+  });
+}
+
+void StoreHost::question_answered(broker::Effect effect) {
+  broker::RequestId id{};
+  Result<std::vector<rules::Rule>> answer;
+  if (auto* list = std::get_if<broker::RuleList>(&effect)) {
+    id = list->request;
+    answer = std::move(list->rules);
+  } else if (auto* refused = std::get_if<broker::Refused>(&effect)) {
+    id = refused->request;
+    answer = fail(std::move(refused->error));
+  } else {
+    const auto* done = std::get_if<broker::Done>(&effect);
+    check(done != nullptr, "a question about rules is answered, done or refused");
+    id = done->request;
+  }
+  const auto found = questions_.find(static_cast<std::uint32_t>(id));
+  check(found != questions_.end(), "what was asked is answered once");
+  auto done = std::move(found->second);
+  questions_.erase(found);
+  done(std::move(answer));
 }
 
 void StoreHost::take_down() {
@@ -344,6 +409,9 @@ void StoreHost::on_answer(broker::Answer&& answer) {
   const auto asker = asker_of(answer.effect);
   check(asker.has_value(), "only answers come this way");
   if (*asker == 0) return;  // nobody waits for it
+  if (*asker == desk_asks)
+    return post(
+        [this, effect = std::move(answer.effect)]() mutable { question_answered(std::move(effect)); });
   if ((*asker & store_asks) != 0) {
     // At most as many as are under way, which each queue bounds.
     StoreHost& source = *roads_.stores.at(*asker & ~store_asks);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "admin/health.hpp"
@@ -56,7 +57,22 @@ class StoreHost final : private store::StoreOwner {
   using Created = std::move_only_function<void(Result<store::PartitionInfo>)>;
   // `topic` is the one of a new subscription.
   void create(NewEntity entity, store::PartitionId topic, Created done);
-  void remove(store::PartitionId id);
+  // What it already is decides which settings of `wanted` count; `done` brings what is there then.
+  void update(store::PartitionInfo wanted, Created done);
+  using Removed = std::move_only_function<void(Result<void>)>;
+  void remove(store::PartitionId id, Removed done);
+  // What partitions hold, as many as are there; `done` comes on the store's shard.
+  struct PartitionCounts {
+    store::PartitionId id = store::PartitionId::none;
+    std::optional<broker::QueueCounts> queue{};
+    std::optional<broker::TopicCounts> topic{};
+  };
+  void count(std::vector<store::PartitionId> ids,
+             std::move_only_function<void(std::vector<PartitionCounts>)> done);
+  // About the rules of a subscription; those asked for come with the answer, on the store's shard.
+  using RuleQuestion = std::variant<broker::AddRule, broker::RemoveRule, broker::ListRules>;
+  using RuleAnswer = std::move_only_function<void(Result<std::vector<rules::Rule>>)>;
+  void ask(store::PartitionId subscription, RuleQuestion question, RuleAnswer done);
   // Administration: the store answers as if it had failed, until it is brought back. Nothing is lost by it.
   void take_down();
   void bring_back();
@@ -106,6 +122,7 @@ class StoreHost final : private store::StoreOwner {
   void send_forwards();
   [[nodiscard]] bool send_forward(store::ForwardRequest& request);
   void forward_answered(const broker::Effect& effect);
+  void question_answered(broker::Effect effect);
 
   const StoreHostSettings settings_;
   const Roads& roads_;
@@ -135,6 +152,8 @@ class StoreHost final : private store::StoreOwner {
   std::vector<store::ForwardRequest> forwards_later_;
   std::uint32_t last_forward_ = 0;
   links::PartitionChoice choice_;  // for what is forwarded without a key
+  std::unordered_map<std::uint32_t, RuleAnswer> questions_;
+  std::uint32_t last_question_ = 0;
   bool forwards_posted_ = false;
   net::Timer retry_;
 

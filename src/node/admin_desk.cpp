@@ -1,0 +1,429 @@
+#include "node/admin_desk.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "admin/admin_paths.hpp"
+#include "base/text.hpp"
+
+namespace omnibus::node {
+namespace {
+
+using admin::EntityKind;
+
+EntityKind kind_of(store::PartitionKind kind) {
+  switch (kind) {
+    case store::PartitionKind::queue:
+      return EntityKind::queue;
+    case store::PartitionKind::topic:
+      return EntityKind::topic;
+    case store::PartitionKind::subscription:
+      break;
+  }
+  return EntityKind::subscription;
+}
+
+std::unexpected<Error> not_found(std::string_view name) {
+  return fail(Errc::not_found, "The messaging entity '{}' could not be found.", name);
+}
+
+void add(admin::Counts& sum, const StoreHost::PartitionCounts& one) {
+  if (one.queue) {
+    sum.active += one.queue->active + one.queue->deferred;
+    sum.dead_letter += one.queue->dead_letter;
+    sum.scheduled += one.queue->scheduled;
+    sum.transfer_dead_letter += one.queue->transfer_dead_letter;
+    sum.size_bytes += one.queue->size_bytes;
+    sum.accessed = std::max(sum.accessed, one.queue->accessed);
+  }
+  if (one.topic) {
+    sum.scheduled += one.topic->scheduled;
+    sum.size_bytes += one.topic->size_bytes;
+    sum.accessed = std::max(sum.accessed, one.topic->accessed);
+    // Every partition has all subscriptions with all rules.
+    sum.subscriptions = std::max(sum.subscriptions, one.topic->subscriptions);
+    sum.sql_filters = std::max(sum.sql_filters, one.topic->sql_filters);
+    sum.correlation_filters = std::max(sum.correlation_filters, one.topic->correlation_filters);
+  }
+}
+
+std::string below(std::string_view topic) { return ascii_lower(topic) + "/subscriptions/"; }
+
+}  // namespace
+
+// Looking
+
+admin::Entity AdminDesk::describe(const Catalogue::Entity& entity) const {
+  const auto& info = entity.info();
+  admin::Entity result;
+  result.kind = kind_of(info.kind);
+  result.name = info.name;
+  result.queue = info.settings;
+  result.topic = info.topic_settings;
+  result.created = info.created;
+  result.is_available = catalogue_.is_available(entity);
+  EntityNotes kept = read_notes(info.notes);
+  if (!kept.has_access_rules) {
+    const auto rules = configured_.rules_on(info.name);
+    kept.notes.access_rules.assign(rules.begin(), rules.end());
+  }
+  result.notes = std::move(kept.notes);
+  return result;
+}
+
+// One question per store, however many entities there are.
+struct AdminDesk::Counting {
+  std::vector<admin::Entity> entities;
+  std::map<std::pair<std::uint16_t, std::uint32_t>, std::size_t> whose;  // store and partition
+  std::size_t missing = 0;
+  Answer<std::vector<admin::Entity>> answer;
+};
+
+void AdminDesk::count(std::vector<const Catalogue::Entity*> entities,
+                      Answer<std::vector<admin::Entity>> answer) {
+  auto counting = std::make_shared<Counting>();
+  counting->answer = std::move(answer);
+  std::map<std::uint16_t, std::vector<store::PartitionId>> by_store;
+  for (const Catalogue::Entity* entity : entities) {
+    for (const auto& part : entity->parts) {
+      if (!part) continue;
+      by_store[part->store].push_back(part->info.id);
+      counting->whose[{part->store, static_cast<std::uint32_t>(part->info.id)}] = counting->entities.size();
+    }
+    counting->entities.push_back(describe(*entity));
+  }
+  counting->missing = by_store.size();
+  if (by_store.empty()) return counting->answer(std::move(counting->entities));
+  for (auto& [store, ids] : by_store)
+    roads_.stores.at(store)->count(
+        std::move(ids), [this, counting, number = store](std::vector<StoreHost::PartitionCounts> counts) {
+          post([counting, number, counts = std::move(counts)] {
+            for (const auto& one : counts) {
+              const auto whose = counting->whose.at({number, static_cast<std::uint32_t>(one.id)});
+              add(counting->entities.at(whose).counts, one);
+            }
+            if (--counting->missing == 0) counting->answer(std::move(counting->entities));
+          });
+        });
+}
+
+void AdminDesk::find_whole(const std::string& name, Answer<admin::Entity> answer) {
+  const Catalogue::Entity* entity = catalogue_.find(name);
+  if (entity == nullptr || !entity->is_complete()) return answer(not_found(name));
+  count({entity}, [answer = std::move(answer)](Result<std::vector<admin::Entity>> counted) mutable {
+    answer(std::move(counted->front()));
+  });
+}
+
+void AdminDesk::find(const std::string& name, Answer<admin::Entity> answer) {
+  find_whole(name, std::move(answer));
+}
+
+std::size_t AdminDesk::subscriptions_of(std::string_view topic) const {
+  const std::string prefix = below(topic);
+  std::size_t count = 0;
+  for (auto one = catalogue_.entities().lower_bound(prefix);
+       one != catalogue_.entities().end() && one->first.starts_with(prefix); ++one)
+    ++count;
+  return count;
+}
+
+void AdminDesk::list(const admin::AdminPort::Listing& listing, Answer<admin::Page<admin::Entity>> answer) {
+  std::vector<const Catalogue::Entity*> page;
+  bool more = false;
+  std::size_t seen = 0;
+  // False: the page is full.
+  const auto take = [&](const Catalogue::Entity& entity) {
+    if (seen++ < listing.skip) return true;
+    more = page.size() >= listing.top;
+    if (!more) page.push_back(&entity);
+    return !more;
+  };
+  const auto& entities = catalogue_.entities();
+  if (listing.kind == EntityKind::subscription) {
+    const Catalogue::Entity* topic = catalogue_.find(listing.topic);
+    if (topic == nullptr || !topic->is_complete() || topic->info().kind != store::PartitionKind::topic)
+      return answer(not_found(listing.topic));
+    const std::string prefix = below(listing.topic);
+    for (auto one = entities.lower_bound(prefix); one != entities.end() && one->first.starts_with(prefix);
+         ++one)
+      if (one->second.is_complete() && !take(one->second)) break;
+  } else {
+    const auto& names = listing.kind == EntityKind::queue ? catalogue_.queues() : catalogue_.topics();
+    auto name = names.begin();
+    for (; name != names.end() && seen < listing.skip; ++name) ++seen;
+    for (; name != names.end(); ++name)
+      if (!take(entities.find(std::string(*name))->second)) break;
+  }
+  if (page.empty()) return answer(admin::Page<admin::Entity>{});
+  count(std::move(page),
+        [more, answer = std::move(answer)](Result<std::vector<admin::Entity>> counted) mutable {
+          answer(admin::Page<admin::Entity>{*std::move(counted), more});
+        });
+}
+
+// Changing
+
+std::string AdminDesk::notes_text(const admin::Entity& entity) const {
+  const auto configured = configured_.rules_on(entity.name);
+  EntityNotes notes{entity.notes};
+  // Clients send back what they were shown: what the configuration says stays the configuration's.
+  notes.has_access_rules =
+      !std::ranges::equal(configured, entity.notes.access_rules, [](const auto& a, const auto& b) {
+        return a.key_name == b.key_name && a.primary_key == b.primary_key &&
+               a.secondary_key == b.secondary_key && a.rights == b.rights;
+      });
+  return write_notes(notes);
+}
+
+Result<void> AdminDesk::check_quota(const admin::Entity& entity) const {
+  const auto over = [](std::size_t count, std::uint32_t max) { return max != 0 && count >= max; };
+  if (entity.kind == EntityKind::subscription) {
+    const auto name = admin::split_subscription(entity.name);
+    if (name && over(subscriptions_of(name->topic), config_.subscriptions_per_topic_max))
+      return fail(Errc::resource_limit_exceeded, "The topic '{}' has {} subscriptions, no more are allowed.",
+                  name->topic, config_.subscriptions_per_topic_max);
+    return {};
+  }
+  if (over(catalogue_.queues().size() + catalogue_.topics().size(), config_.entities_max))
+    return fail(Errc::resource_limit_exceeded, "There are {} queues and topics, no more are allowed.",
+                config_.entities_max);
+  if (entity.is_partitioned() && over(catalogue_.partitioned(), config_.partitioned_entities_max))
+    return fail(Errc::resource_limit_exceeded, "There are {} partitioned entities, no more are allowed.",
+                config_.partitioned_entities_max);
+  return {};
+}
+
+Result<void> AdminDesk::check_targets(const admin::Entity& entity) const {
+  if (entity.kind == EntityKind::topic) return {};
+  for (const std::string* target : {&entity.queue.forward_to, &entity.queue.forward_dead_letters_to}) {
+    if (target->empty()) continue;
+    const Catalogue::Entity* found = catalogue_.find(*target);
+    if (found == nullptr || !found->is_complete() || found->info().kind == store::PartitionKind::subscription)
+      return fail(Errc::not_found, "The forwarding target '{}' could not be found.", *target);
+  }
+  return {};
+}
+
+void AdminDesk::create(admin::Entity entity, std::vector<rules::Rule> with, Answer<admin::Entity> answer) {
+  const std::string name = entity.name;
+  if (catalogue_.is_changing(name))
+    return answer(fail(Errc::illegal_state, "Another change of '{}' is under way.", name));
+  if (const auto* present = catalogue_.find(name); present && present->is_complete())
+    return answer(fail(Errc::entity_already_exists, "The messaging entity '{}' exists already.", name));
+  NewEntity wanted;
+  if (entity.kind == EntityKind::queue) {
+    wanted = NewQueue{entity.queue, notes_text(entity)};
+  } else if (entity.kind == EntityKind::topic) {
+    wanted = NewTopic{entity.topic, {}, notes_text(entity)};
+  } else {
+    const auto parts = admin::split_subscription(name);
+    const auto* topic = parts ? catalogue_.find(parts->topic) : nullptr;
+    if (topic == nullptr || !topic->is_complete() || topic->info().kind != store::PartitionKind::topic)
+      return answer(not_found(parts ? parts->topic : name));
+    const auto& of = topic->info().topic_settings;
+    if (of.exchange && *of.exchange != rules::ExchangeType::fanout)
+      return answer(fail(Errc::argument_error,
+                         "'{}' is an exchange whose subscriptions need routing, which cannot be said here.",
+                         topic->info().name));
+    if (of.exchange && !with.empty())
+      return answer(fail(Errc::argument_error, "'{}' is an exchange: its subscriptions have no rules.",
+                         topic->info().name));
+    if (topic->parts.size() > 1 && entity.queue.auto_delete_on_idle != broker::unlimited)
+      return answer(
+          fail(Errc::argument_error, "'EnablePartitioning' and 'AutoDeleteOnIdle' do not go together yet"));
+    // The topic's name is written as the topic has it.
+    entity.queue.name = entity.name = admin::subscription_name(topic->info().name, parts->subscription);
+    entity.queue.message_bytes_max = of.message_bytes_max;
+    wanted = NewSubscription{.topic = topic->info().name,
+                             .exchange = of.exchange,
+                             .settings = entity.queue,
+                             .rules = std::move(with),
+                             .document = of.exchange ? "{}" : "",
+                             .notes = notes_text(entity)};
+  }
+  if (auto good = check_quota(entity); !good) return answer(fail(good.error()));
+  if (auto good = check_targets(entity); !good) return answer(fail(good.error()));
+  catalogue_.create_now(std::move(wanted),
+                        [this, name, answer = std::move(answer)](Result<void> made) mutable {
+                          if (!made) return answer(fail(made.error()));
+                          find_whole(name, std::move(answer));
+                        });
+}
+
+void AdminDesk::update(admin::Entity entity, Answer<admin::Entity> answer) {
+  if (auto good = check_targets(entity); !good) return answer(fail(good.error()));
+  const std::string name = entity.name;
+  catalogue_.update_now(name, {entity.queue, entity.topic, notes_text(entity)},
+                        [this, name, answer = std::move(answer)](Result<void> updated) mutable {
+                          if (!updated) return answer(fail(updated.error()));
+                          find_whole(name, std::move(answer));
+                        });
+}
+
+void AdminDesk::remove(const std::string& name, bool is_subscription, Answer<void> answer) {
+  const Catalogue::Entity* entity = catalogue_.find(name);
+  if (entity == nullptr || (entity->info().kind == store::PartitionKind::subscription) != is_subscription)
+    return answer(not_found(name));
+  catalogue_.remove_now(name, std::move(answer));
+}
+
+// Rules
+
+Result<const Catalogue::Entity*> AdminDesk::subscription_with_rules(const std::string& name) const {
+  const Catalogue::Entity* entity = catalogue_.find(name);
+  if (entity == nullptr || !entity->is_complete() ||
+      entity->info().kind != store::PartitionKind::subscription)
+    return not_found(name);
+  return entity;
+}
+
+void AdminDesk::ask_first(const Catalogue::Entity& subscription, StoreHost::RuleQuestion question,
+                          StoreHost::RuleAnswer answer) {
+  const auto& part = *subscription.parts.front();
+  roads_.stores.at(part.store)
+      ->ask(part.info.id, std::move(question),
+            [this, answer = std::move(answer)](Result<std::vector<rules::Rule>> rules) mutable {
+              post([answer = std::move(answer), rules = std::move(rules)]() mutable {
+                answer(std::move(rules));
+              });
+            });
+}
+
+void AdminDesk::list_rules(const std::string& subscription, std::uint32_t skip, std::uint32_t top,
+                           Answer<admin::Page<rules::Rule>> answer) {
+  const auto entity = subscription_with_rules(subscription);
+  if (!entity) return answer(fail(entity.error()));
+  // One more tells whether there are more.
+  ask_first(**entity, broker::ListRules{.skip = skip, .top = top + 1},
+            [top, answer = std::move(answer)](Result<std::vector<rules::Rule>> rules) mutable {
+              if (!rules) return answer(fail(rules.error()));
+              admin::Page<rules::Rule> page{*std::move(rules)};
+              page.more = page.items.size() > top && top != 0;
+              if (page.items.size() > top) page.items.resize(top);
+              answer(std::move(page));
+            });
+}
+
+void AdminDesk::find_rule(const std::string& subscription, std::string rule, Answer<rules::Rule> answer) {
+  const auto entity = subscription_with_rules(subscription);
+  if (!entity) return answer(fail(entity.error()));
+  ask_first(**entity, broker::ListRules{.name = rule},
+            [rule, answer = std::move(answer)](Result<std::vector<rules::Rule>> rules) mutable {
+              if (!rules) return answer(fail(rules.error()));
+              if (rules->empty()) return answer(fail(Errc::not_found, "Rule '{}' was not found.", rule));
+              answer(std::move(rules->front()));
+            });
+}
+
+// A rule of all partitions: changed everywhere, or set back where it was.
+struct AdminDesk::RuleChange {
+  std::string key;
+  std::vector<links::Route> parts;
+  std::optional<rules::Rule> before{};
+  std::optional<rules::Rule> after{};
+  std::vector<bool> changed{};
+  std::size_t missing = 0;
+  std::optional<Error> error{};
+  Answer<void> done;
+};
+
+void AdminDesk::put_rule(const std::string& subscription, rules::Rule rule, bool replaces,
+                         Answer<rules::Rule> answer) {
+  auto change = std::make_shared<RuleChange>();
+  change->key = ascii_lower(subscription + "/rules/" + rule.name);
+  change->after = rule;
+  change->done = [this, subscription, name = rule.name,
+                  answer = std::move(answer)](const Result<void>& done) mutable {
+    if (!done) return answer(fail(done.error()));
+    find_rule(subscription, name, std::move(answer));
+  };
+  const auto entity = subscription_with_rules(subscription);
+  if (!entity) return change->done(fail(entity.error()));
+  if (!catalogue_.is_available(**entity))
+    return change->done(fail(Errc::server_busy, "A partition of '{}' is not available.", subscription));
+  if (!changing_rules_.insert(change->key).second)
+    return change->done(fail(Errc::illegal_state, "Another change of rule '{}' is under way.", rule.name));
+  for (const auto& part : (*entity)->parts)
+    change->parts.push_back({part->store, static_cast<std::uint32_t>(part->info.id)});
+  if (!replaces) return change_rules(change);
+  ask_first(**entity, broker::ListRules{.name = rule.name},
+            [this, change](Result<std::vector<rules::Rule>> rules) {
+              if (rules && !rules->empty()) {
+                change->before = std::move(rules->front());
+                return change_rules(change);
+              }
+              changing_rules_.erase(change->key);
+              if (!rules) return change->done(fail(rules.error()));
+              change->done(fail(Errc::not_found, "Rule '{}' was not found.", change->after->name));
+            });
+}
+
+void AdminDesk::remove_rule(const std::string& subscription, const std::string& rule, Answer<void> answer) {
+  auto change = std::make_shared<RuleChange>();
+  change->key = ascii_lower(subscription + "/rules/" + rule);
+  change->done = std::move(answer);
+  const auto entity = subscription_with_rules(subscription);
+  if (!entity) return change->done(fail(entity.error()));
+  if (!catalogue_.is_available(**entity))
+    return change->done(fail(Errc::server_busy, "A partition of '{}' is not available.", subscription));
+  if (!changing_rules_.insert(change->key).second)
+    return change->done(fail(Errc::illegal_state, "Another change of rule '{}' is under way.", rule));
+  for (const auto& part : (*entity)->parts)
+    change->parts.push_back({part->store, static_cast<std::uint32_t>(part->info.id)});
+  ask_first(**entity, broker::ListRules{.name = rule},
+            [this, change, rule](Result<std::vector<rules::Rule>> rules) {
+              if (rules && !rules->empty()) {
+                change->before = std::move(rules->front());
+                return change_rules(change);
+              }
+              changing_rules_.erase(change->key);
+              if (!rules) return change->done(fail(rules.error()));
+              change->done(fail(Errc::not_found, "Rule '{}' was not found.", rule));
+            });
+}
+
+namespace {
+
+// From one rule to the other, of which either may be missing.
+StoreHost::RuleQuestion step(const std::optional<rules::Rule>& from, const std::optional<rules::Rule>& to) {
+  if (!to) return broker::RemoveRule{.name = from->name};
+  broker::AddRule add;
+  *add.rule = *to;
+  add.replaces = from.has_value();
+  return add;
+}
+
+}  // namespace
+
+void AdminDesk::change_rules(const std::shared_ptr<RuleChange>& change) {
+  change->missing = change->parts.size();
+  change->changed.resize(change->parts.size());
+  for (std::size_t i = 0; i < change->parts.size(); ++i)
+    roads_.stores.at(change->parts[i].store)
+        ->ask(store::PartitionId{change->parts[i].partition}, step(change->before, change->after),
+              [this, change, i](Result<std::vector<rules::Rule>> answer) {
+                post([this, change, i, answer = std::move(answer)] { rule_changed(change, i, answer); });
+              });
+}
+
+void AdminDesk::rule_changed(const std::shared_ptr<RuleChange>& change, std::size_t part,
+                             const Result<std::vector<rules::Rule>>& answer) {
+  change->changed[part] = answer.has_value();
+  if (!answer && !change->error) change->error = answer.error();
+  if (--change->missing != 0) return;
+  changing_rules_.erase(change->key);
+  if (!change->error) return change->done({});
+  for (std::size_t i = 0; i < change->parts.size(); ++i)
+    if (change->changed[i])
+      roads_.stores.at(change->parts[i].store)
+          ->ask(store::PartitionId{change->parts[i].partition}, step(change->after, change->before),
+                [key = change->key](const Result<std::vector<rules::Rule>>& back) {
+                  if (!back)
+                    spdlog::error("'{}' is not the same on all partitions: {}", key, back.error().detail);
+                });
+  change->done(fail(*change->error));
+}
+
+}  // namespace omnibus::node

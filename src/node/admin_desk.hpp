@@ -1,0 +1,103 @@
+// Where administration is done: on the first shard, beside the catalogue.
+//
+// Asks the catalogue what there is, the stores what they hold, and changes both; keeps the quotas, and that
+// nobody forwards to what is not there. Answers come on the first shard. AdminDoor is the way to it from the
+// other shards: one per shard, it is what a ManagementService asks.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "admin/admin_port.hpp"
+#include "node/catalogue.hpp"
+#include "node/config.hpp"
+#include "node/entity_notes.hpp"
+#include "node/life.hpp"
+#include "node/roads.hpp"
+#include "node/store_host.hpp"
+
+namespace omnibus::node {
+
+class AdminDesk {
+ public:
+  // All outlive the desk. `configured` are the access rules of the configuration.
+  AdminDesk(const Roads& roads, Catalogue& catalogue, net::Reactor& reactor, const Config& config,
+            const auth::AccessRules& configured)
+      : roads_(roads), catalogue_(catalogue), reactor_(reactor), config_(config), configured_(configured) {}
+
+  template <class T>
+  using Answer = admin::AdminPort::Answer<T>;
+  void find(const std::string& name, Answer<admin::Entity> answer);
+  void list(const admin::AdminPort::Listing& listing, Answer<admin::Page<admin::Entity>> answer);
+  void create(admin::Entity entity, std::vector<rules::Rule> with, Answer<admin::Entity> answer);
+  void update(admin::Entity entity, Answer<admin::Entity> answer);
+  void remove(const std::string& name, bool is_subscription, Answer<void> answer);
+  void list_rules(const std::string& subscription, std::uint32_t skip, std::uint32_t top,
+                  Answer<admin::Page<rules::Rule>> answer);
+  void find_rule(const std::string& subscription, std::string rule, Answer<rules::Rule> answer);
+  void put_rule(const std::string& subscription, rules::Rule rule, bool replaces, Answer<rules::Rule> answer);
+  void remove_rule(const std::string& subscription, const std::string& rule, Answer<void> answer);
+
+  [[nodiscard]] net::Reactor& reactor() { return reactor_; }
+  void post(net::Task task) { reactor_.post(while_alive(life_, std::move(task))); }
+
+ private:
+  struct Counting;
+  struct RuleChange;
+
+  [[nodiscard]] admin::Entity describe(const Catalogue::Entity& entity) const;
+  // Fills in what the stores count, then answers with all of them.
+  void count(std::vector<const Catalogue::Entity*> entities, Answer<std::vector<admin::Entity>> answer);
+  void find_whole(const std::string& name, Answer<admin::Entity> answer);
+  [[nodiscard]] std::string notes_text(const admin::Entity& entity) const;
+  [[nodiscard]] Result<void> check_quota(const admin::Entity& entity) const;
+  [[nodiscard]] Result<void> check_targets(const admin::Entity& entity) const;
+  [[nodiscard]] std::size_t subscriptions_of(std::string_view topic) const;
+
+  [[nodiscard]] Result<const Catalogue::Entity*> subscription_with_rules(const std::string& name) const;
+  void ask_first(const Catalogue::Entity& subscription, StoreHost::RuleQuestion question,
+                 StoreHost::RuleAnswer answer);
+  void change_rules(const std::shared_ptr<RuleChange>& change);
+  void rule_changed(const std::shared_ptr<RuleChange>& change, std::size_t part,
+                    const Result<std::vector<rules::Rule>>& answer);
+
+  const Roads& roads_;
+  Catalogue& catalogue_;
+  net::Reactor& reactor_;
+  const Config& config_;
+  const auth::AccessRules& configured_;
+  const Life life_ = begin_life();
+  std::set<std::string> changing_rules_;  // whole lower-cased names
+};
+
+// The way to the desk from one shard, which it belongs to; answers come there.
+class AdminDoor final : public admin::AdminPort {
+ public:
+  AdminDoor(AdminDesk& desk, net::Reactor& home) : desk_(desk), home_(home) {}
+
+  void find(std::string name, Answer<admin::Entity> answer) override;
+  void list(Listing listing, Answer<admin::Page<admin::Entity>> answer) override;
+  void create(admin::Entity entity, std::vector<rules::Rule> rules, Answer<admin::Entity> answer) override;
+  void update(admin::Entity entity, Answer<admin::Entity> answer) override;
+  void remove(std::string name, bool is_subscription, Answer<void> answer) override;
+  void list_rules(std::string subscription, std::uint32_t skip, std::uint32_t top,
+                  Answer<admin::Page<rules::Rule>> answer) override;
+  void find_rule(std::string subscription, std::string rule, Answer<rules::Rule> answer) override;
+  void put_rule(std::string subscription, rules::Rule rule, bool replaces,
+                Answer<rules::Rule> answer) override;
+  void remove_rule(std::string subscription, std::string rule, Answer<void> answer) override;
+  void audit(const admin::AuditEvent& event) override;
+
+ private:
+  // The same answer, given at home.
+  template <class T>
+  [[nodiscard]] Answer<T> at_home(Answer<T> answer);
+
+  AdminDesk& desk_;
+  net::Reactor& home_;
+  const Life life_ = begin_life();
+};
+
+}  // namespace omnibus::node
