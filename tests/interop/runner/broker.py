@@ -23,6 +23,7 @@ def settings(profile, material):
         "queues": {"Quotas": {"PartitionedEntities": 0}, "Shards": scenarios.STORES},
         "restart": {},
         "shutdown": {},
+        "admin": {},
         "strict": {"TokenSeconds": 2},
         "limited": {"Quotas": {"Connections": 3}},
         "tls": {"RequireTls": True},

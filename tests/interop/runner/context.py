@@ -33,7 +33,7 @@ class Material:
 def write(path, client, brokers, material, trusted, scenarios):
     mine = [s for s in scenarios if plan.profile(s) == "queues"]
     context = {
-        "scenarios": scenarios,
+        "client": client, "scenarios": scenarios,
         "queues": {s: plan.queue_of(client, s) for s in mine},
         "destinations": {s: plan.destination_of(client, s) for s in mine if plan.forwards(s)},
         "partners": {s: plan.partner_of(client, s) for s in mine if plan.has_partner(s)},
@@ -76,6 +76,8 @@ def _broker(broker):
         "tls": f"{endpoint}{named}{tokens.KEY};",
         "tls_without_port": f"Endpoint=sb://{host};{named}{tokens.KEY};",
         "wrong_key": f"{endpoint}{named}not-the-key;{emulator}",
+        "admin_wrong_key": f"{endpoint}{named}not-the-key;",
+        "admin_send_only": f"{endpoint}SharedAccessKeyName=SendOnly;SharedAccessKey=send-only-key;",
         "wrong_rule": f"{endpoint}SharedAccessKeyName=NoSuchRule;SharedAccessKey={tokens.KEY};{emulator}",
         "sas_namespace": ready(tokens.sas(namespace)),
         "sas_entity": ready(tokens.sas(entity)),

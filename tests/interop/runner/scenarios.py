@@ -87,11 +87,20 @@ EXCHANGES = [
     "exchange/alternate", "topic/publish",
 ]
 
+# What the administration client of every SDK does over HTTPS. `admin-restart` is last: it stops the broker.
+ADMIN = [
+    "admin/namespace", "admin/queue", "admin/queue-update", "admin/topic", "admin/subscription", "admin/rules",
+    "admin/list", "admin/runtime", "admin/partitioned", "admin/forward", "admin/used", "admin/deleted-link",
+    "admin/disabled", "admin/wrong-key", "admin/missing", "admin-restart/kept",
+]
+
 CLIENTS = {
-    "js": SDK + QUEUES + SESSIONS + TOPICS + RULES + PARTITIONS,
+    "js": SDK + QUEUES + SESSIONS + TOPICS + RULES + PARTITIONS + ADMIN,
     # Only this version and Go list sessions.
-    "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + ["session/list"] + TOPICS + PARTITIONS,
-    "python-7.14": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + TOPICS + PARTITIONS,
+    "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + ["session/list"] + TOPICS + PARTITIONS
+    + ADMIN + ["admin/access-rules"],
+    "python-7.14": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + TOPICS + PARTITIONS
+    + ADMIN + ["admin/access-rules"],
     "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"]
     + QUEUES + SESSIONS + ["session/list"] + TOPICS + ["topic/crowd"]
     + [s for s in PARTITIONS if s not in ("partition/settle", "partition/forward")],
@@ -172,7 +181,8 @@ PROFILE = {
     "topic": "queues",
     "rule": "queues",
     "exchange": "queues",
-    "transaction": "queues",
+    "admin": "admin",
+    "admin-restart": "admin",
 }
 
 # Scenarios with queues get their own: queue_of gives its name, SHAPES its settings where the defaults of

@@ -9,6 +9,7 @@ from azure.servicebus.exceptions import (MessagingEntityNotFoundError, ServiceBu
                                          ServiceBusAuthorizationError, ServiceBusConnectionError,
                                          ServiceBusError)
 
+import admin  # noqa: F401
 import partitions  # noqa: F401  these and the module queues register their scenarios
 import sessions  # noqa: F401
 import topics  # noqa: F401
