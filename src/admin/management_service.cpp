@@ -106,9 +106,15 @@ Result<void> ManagementService::authorize_forward(const Call& call, std::string_
                                                   const std::string& target) const {
   const std::string* value = call.request.header(header);
   if (value == nullptr || value->empty() || target.empty() || settings_.auth_off) return {};
-  const bool is_whole = auth::is_sas_token(*value) || starts_with_ignoring_case(*value, "Bearer ");
-  const auto grant = validator_.validate_authorization(is_whole ? *value : "Bearer " + *value,
-                                                       "/" + auth::percent_encode(target), call.base.now);
+  const bool is_sas = auth::is_sas_token(*value);
+  const bool is_whole = is_sas || starts_with_ignoring_case(*value, "Bearer ");
+  std::string path = "/" + auth::percent_encode(target);
+  // JavaScript signs the bare name of our host, without a scheme: it stands for the whole namespace.
+  if (const auto token = auth::parse_sas_token(*value);
+      is_sas && token && equals_ignoring_case(token->resource, call.base.view.host))
+    path = "/" + auth::percent_encode(token->resource);
+  const auto grant =
+      validator_.validate_authorization(is_whole ? *value : "Bearer " + *value, path, call.base.now);
   if (!grant) return fail(grant.error());
   if (!grant->rights.has(auth::Right::send))
     return fail(Errc::unauthorized_access, "Send is required on the forwarding target '{}'.", target);

@@ -168,11 +168,14 @@ void AdminDesk::list(const admin::AdminPort::Listing& listing, Answer<admin::Pag
 std::string AdminDesk::notes_text(const admin::Entity& entity) const {
   const auto configured = configured_.rules_on(entity.name);
   EntityNotes notes{entity.notes};
-  // Clients send back what they were shown: what the configuration says stays the configuration's.
+  // Clients send back what they were shown: what the configuration says stays the configuration's, until an
+  // administrator has said something else once.
+  const Catalogue::Entity* present = catalogue_.find(entity.name);
   notes.has_access_rules =
-      !std::ranges::equal(configured, entity.notes.access_rules, [](const auto& a, const auto& b) {
-        return a.key_name == b.key_name && a.primary_key == b.primary_key &&
-               a.secondary_key == b.secondary_key && a.rights == b.rights;
+      (present != nullptr && read_notes(present->info().notes).has_access_rules) ||
+      !std::ranges::equal(configured, entity.notes.access_rules, [](const auto& one, const auto& other) {
+        return one.key_name == other.key_name && one.primary_key == other.primary_key &&
+               one.secondary_key == other.secondary_key && one.rights == other.rights;
       });
   return write_notes(notes);
 }

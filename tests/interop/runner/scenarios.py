@@ -103,11 +103,11 @@ CLIENTS = {
     + ADMIN + ["admin/access-rules"],
     "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"]
     + QUEUES + SESSIONS + ["session/list"] + TOPICS + ["topic/crowd"]
-    + [s for s in PARTITIONS if s not in ("partition/settle", "partition/forward")],
+    + [s for s in PARTITIONS if s not in ("partition/settle", "partition/forward")] + ADMIN,
     # The Java SDK takes a refused certificate for a passing trouble and reports only its own time-out.
     "java": [s for s in SDK if s != "connect-tls/untrusted"] + QUEUES + SESSIONS + TOPICS + RULES + [
         "partition/send-receive", "partition/keyed-order", "partition/peek", "partition/schedule", "partition/defer",
-        "partition-session/accept-named", "partition-session/accept-next"] + SDK_TRANSACTIONS,
+        "partition-session/accept-named", "partition-session/accept-next"] + ADMIN,
     "rhea": PLAIN + CBS + ["plain/tls", "plain/websocket", "no-sasl/attach-refused", "no-sasl/cbs",
                            "external/client-certificate", "idle/keep-alive", "reconnect/restart"]
     + PLAIN_QUEUES + EXCHANGES + PLAIN_TRANSACTIONS + ["transaction/unknown-id"],

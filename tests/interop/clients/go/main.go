@@ -301,6 +301,9 @@ func main() {
 		"plain/wrong-key":          plainWrongKey,
 		"idle/keep-alive":          keepAlive,
 	}
+	for name, body := range adminScenarios {
+		all[name] = withAdmin(body)
+	}
 	for _, more := range []map[string]func(*steps) string{queueScenarios, sessionScenarios, topicScenarios,
 		partitionScenarios} {
 		for name, body := range more {

@@ -25,6 +25,8 @@ type broker struct {
 	SasExpired     string `json:"sas_expired"`
 	SasOtherEntity string `json:"sas_other_entity"`
 	SasMalformed   string `json:"sas_malformed"`
+	AdminWrongKey  string `json:"admin_wrong_key"`
+	AdminSendOnly  string `json:"admin_send_only"`
 }
 
 func (b broker) address() string { return fmt.Sprintf("%s:%d", b.Host, b.Port) }
