@@ -28,19 +28,23 @@ std::unexpected<Error> not_found(std::string_view name) {
   return fail(Errc::not_found, "The messaging entity '{}' could not be found.", name);
 }
 
-void add(admin::Counts& sum, const StoreHost::PartitionCounts& one) {
+// A partition counts its creation as the first access; here it is none.
+void add(admin::Counts& sum, const StoreHost::PartitionCounts& one, Instant created) {
+  const auto access = [&](Instant time) {
+    if (time > created) sum.accessed = std::max(sum.accessed, time);
+  };
   if (one.queue) {
     sum.active += one.queue->active + one.queue->deferred;
     sum.dead_letter += one.queue->dead_letter;
     sum.scheduled += one.queue->scheduled;
     sum.transfer_dead_letter += one.queue->transfer_dead_letter;
     sum.size_bytes += one.queue->size_bytes;
-    sum.accessed = std::max(sum.accessed, one.queue->accessed);
+    access(one.queue->accessed);
   }
   if (one.topic) {
     sum.scheduled += one.topic->scheduled;
     sum.size_bytes += one.topic->size_bytes;
-    sum.accessed = std::max(sum.accessed, one.topic->accessed);
+    access(one.topic->accessed);
     // Every partition has all subscriptions with all rules.
     sum.subscriptions = std::max(sum.subscriptions, one.topic->subscriptions);
     sum.sql_filters = std::max(sum.sql_filters, one.topic->sql_filters);
@@ -75,7 +79,11 @@ admin::Entity AdminDesk::describe(const Catalogue::Entity& entity) const {
 // One question per store, however many entities there are.
 struct AdminDesk::Counting {
   std::vector<admin::Entity> entities;
-  std::map<std::pair<std::uint16_t, std::uint32_t>, std::size_t> whose;  // store and partition
+  struct Owner {
+    std::size_t entity = 0;
+    Instant created{};
+  };
+  std::map<std::pair<std::uint16_t, std::uint32_t>, Owner> whose;  // by store and partition
   std::size_t missing = 0;
   Answer<std::vector<admin::Entity>> answer;
 };
@@ -89,7 +97,8 @@ void AdminDesk::count(std::vector<const Catalogue::Entity*> entities,
     for (const auto& part : entity->parts) {
       if (!part) continue;
       by_store[part->store].push_back(part->info.id);
-      counting->whose[{part->store, static_cast<std::uint32_t>(part->info.id)}] = counting->entities.size();
+      counting->whose[{part->store, static_cast<std::uint32_t>(part->info.id)}] = {counting->entities.size(),
+                                                                                   part->info.created};
     }
     counting->entities.push_back(describe(*entity));
   }
@@ -100,8 +109,8 @@ void AdminDesk::count(std::vector<const Catalogue::Entity*> entities,
         std::move(ids), [this, counting, number = store](std::vector<StoreHost::PartitionCounts> counts) {
           post([counting, number, counts = std::move(counts)] {
             for (const auto& one : counts) {
-              const auto whose = counting->whose.at({number, static_cast<std::uint32_t>(one.id)});
-              add(counting->entities.at(whose).counts, one);
+              const auto& whose = counting->whose.at({number, static_cast<std::uint32_t>(one.id)});
+              add(counting->entities.at(whose.entity).counts, one, whose.created);
             }
             if (--counting->missing == 0) counting->answer(std::move(counting->entities));
           });

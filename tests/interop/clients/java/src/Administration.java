@@ -300,29 +300,29 @@ final class Administration {
         check(admin.getRule(on, "s", "$Default").getFilter() instanceof TrueRuleFilter, "default filter");
         SqlRuleFilter sql = new SqlRuleFilter("price > @limit");
         sql.getParameters().put("@limit", 10);
-        RuleProperties made = admin.createRule(on, "s", "sql",
+        RuleProperties made = admin.createRule(on, "sql", "s",
             new CreateRuleOptions(sql).setAction(new SqlRuleAction("SET seen = 1")));
         same(((SqlRuleFilter) made.getFilter()).getSqlExpression(), "price > @limit", "expression");
         same(((SqlRuleAction) made.getAction()).getSqlExpression(), "SET seen = 1", "action");
         CorrelationRuleFilter correlation = new CorrelationRuleFilter("c").setMessageId("m").setTo("t").setReplyTo("r")
             .setLabel("l").setSessionId("s").setReplyToSessionId("rs").setContentType("ct");
         correlation.getProperties().put("color", "red");
-        admin.createRule(on, "s", "correlation", new CreateRuleOptions(correlation));
+        admin.createRule(on, "correlation", "s", new CreateRuleOptions(correlation));
         CorrelationRuleFilter found = (CorrelationRuleFilter) admin.getRule(on, "s", "correlation").getFilter();
         same(List.of(found.getCorrelationId(), found.getMessageId(), found.getTo(), found.getReplyTo(), found.getLabel(),
             found.getSessionId(), found.getReplyToSessionId(), found.getContentType()),
             List.of("c", "m", "t", "r", "l", "s", "rs", "ct"), "correlation");
         same(found.getProperties().get("color"), "red", "properties");
-        admin.createRule(on, "s", "never", new CreateRuleOptions(new FalseRuleFilter()));
+        admin.createRule(on, "never", "s", new CreateRuleOptions(new FalseRuleFilter()));
         check(admin.getRule(on, "s", "never").getFilter() instanceof FalseRuleFilter, "false filter");
         same(admin.listRules(on, "s").stream().map(RuleProperties::getName).collect(Collectors.toList()),
             List.of("$Default", "correlation", "never", "sql"), "list");
         RuleProperties changed = admin.updateRule(on, "s", made.setFilter(new SqlRuleFilter("price < 5")));
         same(((SqlRuleFilter) changed.getFilter()).getSqlExpression(), "price < 5", "updated");
         fails(ResourceExistsException.class,
-            () -> admin.createRule(on, "s", "SQL", new CreateRuleOptions(new TrueRuleFilter())), "40900");
+            () -> admin.createRule(on, "SQL", "s", new CreateRuleOptions(new TrueRuleFilter())), "40900");
         fails(HttpResponseException.class,
-            () -> admin.createRule(on, "s", "bad", new CreateRuleOptions(new SqlRuleFilter("price >"))), "40000");
+            () -> admin.createRule(on, "bad", "s", new CreateRuleOptions(new SqlRuleFilter("price >"))), "40000");
         admin.deleteRule(on, "s", "$Default");
         fails(ResourceNotFoundException.class, () -> admin.getRule(on, "s", "$Default"), "");
         ServiceBusMessage cheap = new ServiceBusMessage("cheap");
