@@ -26,7 +26,7 @@ struct PartitionInfo {
   // What the administrator's document says beside the settings, as text; nothing here looks into it.
   std::string document;
   // What an administrator keeps beside both, as text: notes, access rules, when it was changed.
-  std::string notes;
+  std::string notes{};
   friend bool operator==(const PartitionInfo&, const PartitionInfo&) = default;
 };
 
