@@ -40,7 +40,8 @@ class Moves:
 
     def actors(self, world):
         return (send_singly(world, SOURCE, rest=0.01), *(self.move(world) for _ in range(MOVERS)),
-                receive_work(world, TARGET), receive_work(world, COPY), *(receive_dead(world, place) for place in PLACES))
+                receive_work(world, TARGET), receive_work(world, COPY),
+                *(receive_dead(world, place) for place in PLACES))
 
     async def move(self, world):
         connection = await world.connect()

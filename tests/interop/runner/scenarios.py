@@ -107,7 +107,7 @@ CLIENTS = {
     # The Java SDK takes a refused certificate for a passing trouble and reports only its own time-out.
     "java": [s for s in SDK if s != "connect-tls/untrusted"] + QUEUES + SESSIONS + TOPICS + RULES + [
         "partition/send-receive", "partition/keyed-order", "partition/peek", "partition/schedule", "partition/defer",
-        "partition-session/accept-named", "partition-session/accept-next"] + ADMIN,
+        "partition-session/accept-named", "partition-session/accept-next"] + SDK_TRANSACTIONS + ADMIN,
     "rhea": PLAIN + CBS + ["plain/tls", "plain/websocket", "no-sasl/attach-refused", "no-sasl/cbs",
                            "external/client-certificate", "idle/keep-alive", "reconnect/restart"]
     + PLAIN_QUEUES + EXCHANGES + PLAIN_TRANSACTIONS + ["transaction/unknown-id"],
@@ -181,6 +181,7 @@ PROFILE = {
     "topic": "queues",
     "rule": "queues",
     "exchange": "queues",
+    "transaction": "queues",
     "admin": "admin",
     "admin-restart": "admin",
 }

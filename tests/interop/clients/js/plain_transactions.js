@@ -1,5 +1,5 @@
-// rhea with transactions, by hand: it has no interface for them, and writes no state on a transfer, so that is put in as
-// the frame leaves. Scenario names: runner/scenarios.py.
+// rhea with transactions, by hand: it has no interface for them, and writes no state on a transfer, so that is put in
+// as the frame leaves. Scenario names: runner/scenarios.py.
 'use strict';
 
 const rhea = require('rhea');
@@ -59,7 +59,9 @@ async function until(ready, what) {
 // rhea knows the outcomes of messages and hands over the others as they are.
 function outcome_of(delivery) {
   const state = delivery.remote_state;
-  if (state.descriptor) return {code: Number(state.descriptor.value), fields: state.value.map((v) => v && v.value !== undefined ? v.value : v)};
+  if (state.descriptor) {
+    return {code: Number(state.descriptor.value), fields: state.value.map((v) => v && v.value !== undefined ? v.value : v)};
+  }
   const code = {accepted: ACCEPTED, rejected: REJECTED}[state.constructor.composite_type];
   return {code, condition: state.error && state.error.condition};
 }

@@ -5,11 +5,11 @@ import time
 from management import messages_of, peek, tokens
 from peer import check_error
 from report import ask, check, context, scenario
-from talk import (ACCEPTED, ANNOTATIONS, BATCH_FORMAT, DATA, DEFERRED, MODIFIED, VALUE, Message, Talk, check_array, message,
-                  now_ms, rejected)
+from talk import (ACCEPTED, ANNOTATIONS, BATCH_FORMAT, DATA, DEFERRED, MODIFIED, VALUE, Message, Talk, check_array,
+                  message, now_ms, rejected)
 from wire.frames import frame, frame_text
-from wire.values import (NULL, array, binary, boolean, described, encode, list_, long_, map_, string, symbol, text, timestamp,
-                         ubyte, uint, ulong)
+from wire.values import (NULL, array, binary, boolean, described, encode, list_, long_, map_, string, symbol, text,
+                         timestamp, ubyte, uint, ulong)
 
 COORDINATOR, DECLARE, DISCHARGE, DECLARED, TRANSACTIONAL, REJECTED = 0x30, 0x31, 0x32, 0x33, 0x34, 0x25
 UNKNOWN, ROLLBACK, LIMIT = "amqp:transaction:unknown-id", "amqp:transaction:rollback", "amqp:resource-limit-exceeded"
@@ -43,8 +43,8 @@ class Transacting(Talk):
 
     def controller(self):
         """A controller link; returns its handle and the attach that answered."""
-        handle = self.attach(False, described(ulong(0x28), list_(string("raw"))), described(ulong(COORDINATOR), list_()),
-                             (2, 0))
+        handle = self.attach(False, described(ulong(0x28), list_(string("raw"))),
+                             described(ulong(COORDINATOR), list_()), (2, 0))
         got = self.attached(handle)
         credit = self.frame("flow").field(6).value
         check(credit >= 100, f"a credit of {credit}")
@@ -172,8 +172,7 @@ def commit(talk, queue, partner):
     talk.commit(transaction)
     talk.holds(queue, b"one", b"three", b"four", b"five")
     talk.holds(partner, b"two")
-    check_gone = talk.discharge(transaction, False)
-    was_rejected(check_gone, UNKNOWN)
+    was_rejected(talk.discharge(transaction, False), UNKNOWN)
 
 
 @with_queues("transaction/rollback")

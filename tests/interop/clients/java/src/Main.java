@@ -73,6 +73,7 @@ public final class Main {
         Partitions.register(withQueues);
         Topics.register(withQueues);
         Rules.register(withQueues);
+        Transactions.register(withQueues);
         Administration.register(report, all);
         withQueues.forEach((name, body) -> all.put(name, () -> {
             try (Steps steps = new Steps(report, name)) {
