@@ -97,8 +97,8 @@ Result<amqp::State> SenderEnd::enlist(const amqp::Delivery& delivery, Now now) {
   if (!transaction) return fail(transaction.error());
   const auto enlisted = enlist(**transaction, delivery);
   if (enlisted) return amqp::State::transactional(state->txn_id, amqp::State::accepted());
-  // Who does not wait for outcomes must not commit without it.
-  if (delivery.settled) (*transaction)->doom(enlisted.error());
+  // Who does not wait for outcomes must not commit without it, nor who broke the rules about keys.
+  if (delivery.settled || enlisted.error().code == Errc::not_allowed) (*transaction)->doom(enlisted.error());
   return fail(enlisted.error());
 }
 
