@@ -69,7 +69,7 @@ def rules(talk, entity, top=1000, skip=0):
         check(code == DESCRIPTION, f"descriptor 0x{code:x}")
         check(len(fields) == 4, f"the rule has {len(fields)} fields: {fields}")
         created = check_kind(fields[3], "timestamp", "created-at")
-        check(now_ms() - 600000 < created <= now_ms() + 1000, f"created at {created}")
+        check(now_ms() - 3600000 < created <= now_ms() + 1000, f"created at {created}")
         name = check_kind(fields[2], "string", "name")
         check(name not in found, f"{name} is twice there")
         found[name] = (*parts(fields[0], "filter"), *parts(fields[1], "action"))
