@@ -98,7 +98,8 @@ Result<amqp::State> SenderEnd::enlist(const amqp::Delivery& delivery, Now now) {
   const auto enlisted = enlist(**transaction, delivery);
   if (enlisted) return amqp::State::transactional(state->txn_id, amqp::State::accepted());
   // Who does not wait for outcomes must not commit without it, nor who broke the rules about keys.
-  if (delivery.settled || enlisted.error().code == Errc::not_allowed) (*transaction)->doom(enlisted.error());
+  if (delivery.settled || (entity_->is_partitioned() && enlisted.error().code == Errc::not_allowed))
+    (*transaction)->doom(enlisted.error());
   return fail(enlisted.error());
 }
 

@@ -74,7 +74,7 @@ TEST_F(Schema, LimitsAreThoseOfTheReader) {
     }
     return tried;
   };
-  EXPECT_EQ(try_all("Omnibus", R"({"Omnibus": {)", "}}"), 11);
+  EXPECT_EQ(try_all("Omnibus", R"({"Omnibus": {)", "}}"), 12);
   EXPECT_EQ(try_all("Quotas", R"({"Omnibus": {"Quotas": {)", "}}}"), 7);
   EXPECT_EQ(
       try_all("QueueProperties",
