@@ -219,7 +219,9 @@ TEST_F(ServerAdmin, ConcurrentChangesOfOneEntityAreKeptApart) {
     for (auto& client : clients) {
       const auto answer = client->receive();
       made += answer.status == 201 ? 1 : 0;
-      if (answer.status != 201) EXPECT_EQ(answer.status, 409) << answer.body;
+      if (answer.status != 201) {
+        EXPECT_EQ(answer.status, 409) << answer.body;
+      }
     }
     EXPECT_EQ(made, 1);
     for (auto& client : clients) client->send("DELETE", target);
@@ -227,7 +229,9 @@ TEST_F(ServerAdmin, ConcurrentChangesOfOneEntityAreKeptApart) {
     for (auto& client : clients) {
       const auto answer = client->receive();
       removed += answer.status == 200 ? 1 : 0;
-      if (answer.status != 200) EXPECT_THAT(answer.status, testing::AnyOf(404, 409)) << answer.body;
+      if (answer.status != 200) {
+        EXPECT_THAT(answer.status, testing::AnyOf(404, 409)) << answer.body;
+      }
     }
     EXPECT_EQ(removed, 1);
   }
