@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "admin/admin_paths.hpp"
@@ -17,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (is_below && (path->entity.empty() || path->subscription.empty())) std::abort();
     if (is_below && path->subscription.contains('/')) std::abort();
     if (is_below) {
-      const auto parts = split_subscription(path->whole_name());
+      const std::string whole = path->whole_name();
+      const auto parts = split_subscription(whole);
       if (!parts || parts->topic != path->entity || parts->subscription != path->subscription) std::abort();
     }
   }
