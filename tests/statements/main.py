@@ -10,6 +10,7 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "interop"), str(HERE.parent / "interop" / "clients" / "raw")]
 
+import partition_management  # noqa: E402,F401  pylint: disable=unused-import
 import partitions  # noqa: E402
 from rig import Rig  # noqa: E402
 from table import ROWS  # noqa: E402

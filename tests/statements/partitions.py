@@ -7,26 +7,15 @@ import concurrent.futures
 import datetime
 import time
 
-from azure.core.exceptions import HttpResponseError
 from azure.servicebus import (NEXT_AVAILABLE_SESSION, ServiceBusMessage, ServiceBusMessageState)
 from azure.servicebus.exceptions import ServiceBusError, ServiceBusServerBusyError
-from azure.servicebus.management import SqlRuleFilter
 
-from rig import (DEAD, DELETE, PARTITIONS, STORES, drain, key_in, learn_keys, partition_of, peeked, send, store_of, take,
-                 text)
+from rig import (DEAD, DELETE, PARTITIONS, STORES, UTC, drain, key_in, learn_keys, numbered, partition_of, peeked, send, soon,
+                 store_of, take, text)
 from table import check, raises, same, statement
 from transacting import transaction
 
 ALL = [f"P{n}" for n in range(1, 57)]
-UTC = datetime.timezone.utc
-
-
-def numbered(count, prefix=""):
-    return [f"{prefix}{n}" for n in range(count)]
-
-
-def soon(seconds):
-    return datetime.datetime.now(UTC) + datetime.timedelta(seconds=seconds)
 
 
 def fails_without(rig, store, queue, message):
@@ -77,33 +66,6 @@ def p4(rig):
     p26(rig)
     p30(rig)
     p32(rig)
-
-
-@statement("P5", "Partitioning is chosen when the entity is created")
-def p5(rig):
-    queue = rig.fresh()
-    with rig.admin() as admin:
-        same(admin.get_queue(queue).enable_partitioning, True, "EnablePartitioning")
-        same(admin.get_topic("news").enable_partitioning, True, "EnablePartitioning of a topic")
-
-
-@statement("P6", "≠ Partitioned entities are there whatever else an entity wants, large messages too")
-def p6(rig):
-    queue = rig.fresh(max_message_size_in_kilobytes=10240)
-    with rig.client() as client:
-        send(client, queue, "x" * 2_000_000)
-        same(len(text(drain(client, queue, 1)[0])), 2_000_000, "bytes")
-
-
-@statement("P7", "The option of an existing entity cannot be changed")
-def p7(rig):
-    with rig.admin() as admin:
-        for name, wish in (("spread", False), ("plain", True)):
-            queue = admin.get_queue(name)
-            queue.enable_partitioning = wish
-            refused = raises(HttpResponseError, admin.update_queue, queue)
-            check("40000" in refused or "Partitioning" in refused, refused)
-            same(admin.get_queue(name).enable_partitioning, not wish, f"EnablePartitioning of {name}")
 
 
 @statement("P8", "Each partition is in another store and handled by another broker")
@@ -205,66 +167,6 @@ def p15(rig):
     numbers = [m.sequence_number for m in seen]
     same(numbers, sorted(numbers), "order")
     same(numbers, [p << 48 | n for p in range(PARTITIONS) for n in (1, 2, 3)], "numbers")
-
-
-@statement("P16", "HTTP requests need api-version 2013-10 or later (we take partitioning with any)")
-def p16(rig):
-    for version in ("2013-10", "2021-05"):
-        with rig.raw_admin(version) as get:
-            check("<EnablePartitioning>true</EnablePartitioning>" in get("/spread"), f"not told with {version}")
-
-
-@statement("P17", "Standard sizes are 1 to 5 GB, default 1")
-def p17(rig):
-    with rig.admin() as admin:
-        same(admin.get_queue(rig.fresh(enable_partitioning=False)).max_size_in_megabytes, 1024, "default")
-        for size in (1024, 2048, 3072, 4096, 5120):
-            same(admin.get_queue(rig.fresh(enable_partitioning=False, max_size_in_megabytes=size)).max_size_in_megabytes, size,
-                 "size")
-        raises(HttpResponseError, rig.fresh, max_size_in_megabytes=1000)
-
-
-@statement("P18", "16 partitions are made, each of the size asked for")
-def p18(rig):
-    queue = rig.fresh(max_size_in_megabytes=1024)
-    with rig.client() as client, rig.admin() as admin:
-        send(client, queue, *numbered(5 * PARTITIONS))
-        same(len({partition_of(m) for m in drain(client, queue, 5 * PARTITIONS)}), 16, "partitions")
-        same(admin.get_queue(queue).max_size_in_megabytes, 16 * 1024, "size of all")
-
-
-@statement("P19", "So 5 GB shows as 80 GB")
-def p19(rig):
-    with rig.admin() as admin:
-        same(admin.get_queue(rig.fresh(max_size_in_megabytes=5120)).max_size_in_megabytes, 80 * 1024, "size")
-
-
-@statement("P20", "Premium sizes are 1-5, 10, 20, 40, 80 GB, default 1")
-def p20(rig):
-    with rig.admin() as admin:
-        for size in (10240, 20480, 40960, 81920):
-            same(admin.get_queue(rig.fresh(enable_partitioning=False, max_size_in_megabytes=size)).max_size_in_megabytes, size,
-                 "size")
-
-
-@statement("P21", "EnablePartitioning in the description of a queue or topic turns it on")
-def p21(rig):
-    with rig.client() as client, rig.admin() as admin:
-        topic = f"{rig.fresh()}-topic"
-        admin.create_topic(topic, enable_partitioning=True)
-        admin.create_subscription(topic, "s")
-        with client.get_topic_sender(topic) as sender:
-            for body in numbered(PARTITIONS):
-                sender.send_messages(ServiceBusMessage(body))
-        with client.get_subscription_receiver(topic, "s", **DELETE) as receiver:
-            same(len({partition_of(m) for m in take(receiver, PARTITIONS)}), PARTITIONS, "partitions")
-
-
-@statement("P22", "In the portal it is on by default (the API default is off)")
-def p22(rig):
-    with rig.admin() as admin:
-        name = f"{rig.fresh()}-default"
-        same(admin.create_queue(name).enable_partitioning, False, "EnablePartitioning when nothing is said")
 
 
 @statement("P23", "With a key the partition follows from it, without one from an internal method")
@@ -576,56 +478,6 @@ def p47(rig):
                     pass
 
 
-@statement("P48", "Create, update and delete act on all partitions and fail if one is unhealthy")
-def p48(rig):
-    queue = rig.fresh()
-    with rig.admin() as admin, rig.without(3):
-        raises(HttpResponseError, rig.fresh)
-        described = admin.get_queue(queue)
-        described.max_delivery_count = 3
-        raises(HttpResponseError, admin.update_queue, described)
-        raises(HttpResponseError, admin.delete_queue, queue)
-    with rig.admin() as admin, rig.client() as client:
-        same(admin.get_queue(queue).max_delivery_count, 10, "after an update that failed")
-        described.max_delivery_count = 3
-        admin.update_queue(described)
-        send(client, queue, *[ServiceBusMessage(key, partition_key=key) for key in numbered(8, "k")])
-        with client.get_queue_receiver(queue) as receiver:
-            for _ in range(3):
-                for message in take(receiver, 8):
-                    receiver.abandon_message(message)
-        same(len(drain(client, queue, 8, **DEAD)), 8, "the new limit counts in every partition")
-        admin.delete_queue(queue)
-        raises(ServiceBusError, send, client, queue, "x")
-
-
-@statement("P49", "Reading an entity sums up counts over the partitions")
-def p49(rig):
-    queue = rig.fresh()
-    with rig.admin() as admin, rig.client() as client:
-        send(client, queue, *numbered(3 * PARTITIONS))
-        with client.get_queue_sender(queue) as sender:
-            for n in range(PARTITIONS):
-                sender.schedule_messages(ServiceBusMessage(f"{n}"), soon(3600))
-        with client.get_queue_receiver(queue) as receiver:
-            for message in take(receiver, PARTITIONS):
-                receiver.dead_letter_message(message)
-            counts = admin.get_queue_runtime_properties(queue)
-            same((counts.active_message_count, counts.dead_letter_message_count, counts.scheduled_message_count,
-                  counts.total_message_count), (2 * PARTITIONS, PARTITIONS, PARTITIONS, 4 * PARTITIONS), "counts")
-            check(counts.size_in_bytes >= 4 * PARTITIONS, f"{counts.size_in_bytes} bytes")
-
-
-@statement("P50", "With an unhealthy partition the availability status is Limited")
-def p50(rig):
-    with rig.admin() as admin:
-        same(admin.get_queue("spread").availability_status, "Available", "status")
-        with rig.without(0):
-            same(admin.get_queue("spread").availability_status, "Limited", "status without a store")
-            same(admin.get_topic("news").availability_status, "Limited", "status of a topic without a store")
-        same(admin.get_queue("spread").availability_status, "Available", "status after it is back")
-
-
 @statement("P51", "≠ A receive finds any available message, however little traffic and many connections there are")
 def p51(rig):
     with rig.client() as client:
@@ -633,13 +485,6 @@ def p51(rig):
             send(client, "spread", ServiceBusMessage(key, partition_key=key))
             with rig.client() as other, other.get_queue_receiver("spread", **DELETE) as receiver:
                 same([text(m) for m in receiver.receive_messages(max_wait_time=2)], [key], "on a new connection")
-
-
-@statement("P52", "HTTP keep-alive is advised")
-def p52(rig):
-    with rig.raw_admin("2021-05") as get:
-        for _ in range(5):
-            check("EnablePartitioning" in get("/spread"), "not on the same connection")
 
 
 @statement("P53", "A peek batch may be smaller than asked; the client repeats until nothing comes")
@@ -650,25 +495,6 @@ def p53(rig):
         with client.get_queue_receiver(queue) as receiver:
             check(len(receiver.peek_messages(20, sequence_number=1)) < 20, "2 MB in one answer")
             same(len(peeked(receiver, 20)), 20, "by repeating")
-
-
-@statement("P54", "Rules can be added and removed on partitioned entities, but not inside a transaction")
-def p54(rig):
-    with rig.admin() as admin, rig.client() as client:
-        admin.create_subscription("news", "s54")
-        admin.create_rule("news", "s54", "red", filter=SqlRuleFilter("color = 'red'"))
-        admin.delete_rule("news", "s54", "$Default")
-        with client.get_topic_sender("news") as sender:
-            for n in range(2 * PARTITIONS):
-                sender.send_messages(ServiceBusMessage(f"{n}", application_properties={"color": "red" if n % 2 else "blue"}))
-        with client.get_subscription_receiver("news", "s54", **DELETE) as receiver:
-            same(sorted(int(text(m)) for m in take(receiver, PARTITIONS)), list(range(1, 2 * PARTITIONS, 2)), "matched")
-        with client.get_subscription_receiver("news", "all", **DELETE) as receiver:
-            take(receiver, 2 * PARTITIONS)
-        drain(client, "plain-target", 2 * PARTITIONS)
-        with transaction() as one:
-            one.add_rule_refused("news/Subscriptions/s54", "late", "color = 'blue'")
-        admin.delete_subscription("news", "s54")
 
 
 @statement("P55", "Over AMQP all of it works: send, receive, batches, by sequence number, peek, renew lock, schedule and cancel, "
@@ -699,20 +525,3 @@ def p55(rig):
         same(found, {"p55 a", "p55 b", "p55 c"}, "sessions")
 
 
-@statement("P56", "At most 100 partitioned queues and topics in a namespace, each counting among its 10,000 entities")
-def p56(rig):
-    with rig.admin() as admin:
-        made = []
-        try:
-            for n in range(101):
-                made.append(admin.create_queue(f"many-{n}", enable_partitioning=True).name)
-            refused = None
-        except HttpResponseError as e:
-            refused = e
-        there = [queue for queue in admin.list_queues() if queue.enable_partitioning]
-        there += [topic for topic in admin.list_topics() if topic.enable_partitioning]
-        same(len(there), 100, "partitioned entities when one more was refused")
-        same(refused.status_code if refused else None, 403, "status of the refusal")
-        for name in made:
-            admin.delete_queue(name)
-        check(rig.fresh(), "there is room again")

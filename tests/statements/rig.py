@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import datetime
 import http.client
 import itertools
 import time
@@ -19,6 +20,7 @@ from table import check, same
 
 STORES = 4
 PARTITIONS = 16
+UTC = datetime.timezone.utc
 DELETE = {"receive_mode": ServiceBusReceiveMode.RECEIVE_AND_DELETE}
 DEAD = {"sub_queue": ServiceBusSubQueue.DEAD_LETTER}
 
@@ -142,6 +144,14 @@ def store_of(name, partition):
     for byte in name.lower().encode():
         value = (value ^ byte) * 0x100000001b3 % 2**64
     return (value % STORES + partition) % STORES
+
+
+def numbered(count, prefix=""):
+    return [f"{prefix}{n}" for n in range(count)]
+
+
+def soon(seconds):
+    return datetime.datetime.now(UTC) + datetime.timedelta(seconds=seconds)
 
 
 def text(message):
