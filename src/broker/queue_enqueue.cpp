@@ -1,5 +1,6 @@
 #include "base/check.hpp"
 #include "broker/queue_parts.hpp"
+#include "broker/schedule_check.hpp"
 
 namespace omnibus::broker {
 
@@ -146,18 +147,8 @@ void Queue::Parts::on(const EnqueueEach& command) {
 }
 
 std::optional<Error> Queue::Parts::schedule_refusal(const Schedule& command) const {
-  for (const auto& message : command.messages)
-    if (!message.facts.scheduled)
-      return Error{Errc::argument_error, "a scheduled message needs x-opt-scheduled-enqueue-time"};
-  if (command.reserved.empty()) return std::nullopt;
-  if (command.reserved.size() != command.messages.size())
-    return Error{Errc::argument_error,
-                 fmt::format("{} numbers for {} messages", command.reserved.size(), command.messages.size())};
-  for (const SequenceNumber number : command.reserved)
-    if (number <= sequence_base(settings.partition) || number >= next_sequence || knows(number))
-      return Error{Errc::argument_error,
-                   fmt::format("number {} was not reserved in '{}', or is used", number, settings.name)};
-  return std::nullopt;
+  return broker::schedule_refusal(command, settings.name, sequence_base(settings.partition), next_sequence,
+                                  [this](SequenceNumber number) { return knows(number); });
 }
 
 void Queue::Parts::on(const Schedule& command) {

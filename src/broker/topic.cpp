@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "broker/schedule_check.hpp"
 #include "broker/topic_parts.hpp"
 
 namespace omnibus::broker {
@@ -111,18 +112,8 @@ void Topic::Parts::take(RequestId request, std::span<const IncomingMessage> mess
 }
 
 std::optional<Error> Topic::Parts::schedule_refusal(const Schedule& command) const {
-  for (const auto& message : command.messages)
-    if (!message.facts.scheduled)
-      return Error{Errc::argument_error, "a scheduled message needs x-opt-scheduled-enqueue-time"};
-  if (command.reserved.empty()) return std::nullopt;
-  if (command.reserved.size() != command.messages.size())
-    return Error{Errc::argument_error,
-                 fmt::format("{} numbers for {} messages", command.reserved.size(), command.messages.size())};
-  for (const SequenceNumber number : command.reserved)
-    if (number <= sequence_base(settings.partition) || number >= next_sequence || scheduled.contains(number))
-      return Error{Errc::argument_error,
-                   fmt::format("number {} was not reserved in '{}', or is used", number, settings.name)};
-  return std::nullopt;
+  return broker::schedule_refusal(command, settings.name, sequence_base(settings.partition), next_sequence,
+                                  [this](SequenceNumber number) { return scheduled.contains(number); });
 }
 
 void Topic::Parts::on(const Schedule& command) {

@@ -114,7 +114,9 @@ class Catalogue {
     std::optional<Error> error{};
     Done done{};
   };
-  [[nodiscard]] Result<const Entity*> begin_change(const std::string& key);
+  // Null: it cannot begin, and `done` knows why.
+  [[nodiscard]] std::shared_ptr<Changing> begin_change(const std::string& name, Done& done);
+  [[nodiscard]] std::vector<Part> parts_of(const std::string& key) const;
   void updated_part(const std::shared_ptr<Changing>& changing, std::uint16_t store, Part before,
                     Result<store::PartitionInfo> updated);
   void removed_part(const std::shared_ptr<Changing>& changing, Part part, const Result<void>& removed);

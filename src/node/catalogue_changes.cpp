@@ -62,29 +62,39 @@ bool Catalogue::is_available(const Entity& entity) const {
   });
 }
 
-Result<const Catalogue::Entity*> Catalogue::begin_change(const std::string& key) {
-  const Entity* entity = find(key);
-  if (entity == nullptr) return fail(Errc::not_found, "The messaging entity '{}' could not be found.", key);
-  if (is_changing(key))
-    return fail(Errc::illegal_state, "Another change of '{}' is under way.", entity->info().name);
-  if (!is_available(*entity))
-    return fail(Errc::server_busy, "A partition of '{}' is not available.", entity->info().name);
-  changing_.insert(key);
-  return entity;
+std::vector<Catalogue::Part> Catalogue::parts_of(const std::string& key) const {
+  std::vector<Part> parts;
+  for (const auto& part : find(key)->parts)
+    if (part) parts.push_back(*part);
+  return parts;
 }
 
-void Catalogue::update_now(const std::string& name, Update update, Done done) {
+std::shared_ptr<Catalogue::Changing> Catalogue::begin_change(const std::string& name, Done& done) {
   const std::string key = ascii_lower(name);
-  const auto entity = begin_change(key);
-  if (!entity) return done(fail(entity.error()));
+  const Entity* entity = find(key);
+  const auto no = [&](Error error) {
+    done(fail(std::move(error)));
+    return nullptr;
+  };
+  if (entity == nullptr)
+    return no({Errc::not_found, fmt::format("The messaging entity '{}' could not be found.", key)});
+  const std::string& shown = entity->info().name;
+  if (is_changing(key))
+    return no({Errc::illegal_state, fmt::format("Another change of '{}' is under way.", shown)});
+  if (!is_available(*entity))
+    return no({Errc::server_busy, fmt::format("A partition of '{}' is not available.", shown)});
+  changing_.insert(key);
   auto changing = std::make_shared<Changing>();
   changing->key = key;
   changing->done = std::move(done);
-  std::vector<Part> parts;
-  for (const auto& part : (*entity)->parts)
-    if (part) parts.push_back(*part);
-  changing->missing = parts.size();
-  for (const Part& part : parts)
+  changing->missing = parts_of(key).size();
+  return changing;
+}
+
+void Catalogue::update_now(const std::string& name, Update update, Done done) {
+  const auto changing = begin_change(name, done);
+  if (!changing) return;
+  for (const Part& part : parts_of(changing->key))
     roads_.stores[part.store]->update(
         with(part.info, update), [this, changing, part](Result<store::PartitionInfo> updated) mutable {
           post([this, changing, part = std::move(part), updated = std::move(updated)]() mutable {
@@ -125,17 +135,9 @@ void Catalogue::updated_part(const std::shared_ptr<Changing>& changing, std::uin
 }
 
 void Catalogue::remove_now(const std::string& name, Done done) {
-  const std::string key = ascii_lower(name);
-  const auto entity = begin_change(key);
-  if (!entity) return done(fail(entity.error()));
-  auto changing = std::make_shared<Changing>();
-  changing->key = key;
-  changing->done = std::move(done);
-  std::vector<Part> parts;
-  for (const auto& part : (*entity)->parts)
-    if (part) parts.push_back(*part);
-  changing->missing = parts.size();
-  for (const Part& part : parts)
+  const auto changing = begin_change(name, done);
+  if (!changing) return;
+  for (const Part& part : parts_of(changing->key))
     roads_.stores[part.store]->remove(part.info.id, [this, changing, part](Result<void> removed) mutable {
       post([this, changing, part = std::move(part), removed = std::move(removed)]() mutable {
         removed_part(changing, std::move(part), removed);
