@@ -47,6 +47,40 @@ TEST(FileJournal, RecordsThatArriveDuringASyncShareTheNext) {
   EXPECT_EQ(rig.owner.durable, rig.journal->appended());
 }
 
+// How many operations of the disk one batch of `bytes` costs.
+std::uint64_t operations_for(JournalRig& rig, std::size_t bytes) {
+  const std::uint64_t before = rig.disk->operations();
+  rig.append(std::string(bytes, 'x'));
+  rig.commit();
+  return rig.disk->operations() - before;
+}
+
+TEST(FileJournal, OneOfManySmallBatchesWritesTheSpaceOfThoseThatFollow) {
+  JournalRig rig{{.segment_bytes = 4u << 20}};
+  ASSERT_TRUE(rig.open());
+  operations_for(rig, 100);  // makes the segment
+  const std::uint64_t usual = operations_for(rig, 100);
+  for (int i = 0; i < 28; ++i) EXPECT_EQ(operations_for(rig, 100), usual);
+  EXPECT_EQ(operations_for(rig, 20'000), usual) << "behind a slow sync";
+  EXPECT_EQ(operations_for(rig, 100), usual);
+  EXPECT_GT(operations_for(rig, 100), usual) << "the 32nd small one writes ahead";
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(operations_for(rig, 100), usual) << i;
+  rig.crash_and_open();
+  EXPECT_EQ(rig.owner.replayed.size(), 133u);
+  EXPECT_THAT(rig.owner.damages, IsEmpty());
+}
+
+TEST(FileJournal, LargeBatchesWriteNothingAhead) {
+  JournalRig rig{{.segment_bytes = 32u << 20}};
+  ASSERT_TRUE(rig.open());
+  operations_for(rig, 100);
+  const std::uint64_t usual = operations_for(rig, 100);
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(operations_for(rig, 100), usual);
+    EXPECT_EQ(operations_for(rig, 100'000), usual);
+  }
+}
+
 TEST(FileJournal, NothingIsWrittenBeforeCommit) {
   JournalRig rig;
   ASSERT_TRUE(rig.open());

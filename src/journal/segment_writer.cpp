@@ -10,8 +10,10 @@ namespace {
 // A sync of reserved space that nobody has written yet has to change what the file system knows of the file,
 // which takes longer, and much longer now and then, than writing over what was written. So one of many small
 // batches takes zeros along for those that follow it. Where there is more to write, what a sync costs is
-// shared by many, and the zeros would be as much again.
+// shared by many, and the zeros would be as much again. In between is what has gathered behind one slow sync:
+// it says nothing about the load.
 constexpr std::uint64_t small_batch_bytes = 4u << 10;
+constexpr std::uint64_t large_batch_bytes = 64u << 10;
 constexpr std::uint32_t small_batches_min = 32;
 constexpr std::uint64_t zeros_ahead_bytes = 256u << 10;
 constexpr std::uint8_t zeros[64u << 10] = {};
@@ -79,7 +81,7 @@ std::optional<Failure> SegmentWriter::write(Batch& batch, Spare spare) {
   check(batch.first().offset() == end_, "batches follow each other");
   batch.seal(start_.store);
   auto done = file_->write(batch.first().offset(), batch.pieces());
-  small_batches_ = batch.end() - end_ <= small_batch_bytes ? small_batches_ + 1 : 0;
+  count(batch.end() - end_);
   if (batch.end() > written_) {
     written_ = batch.end();
     if (done && small_batches_ >= small_batches_min) zero_ahead();
@@ -96,6 +98,13 @@ std::optional<Failure> SegmentWriter::write(Batch& batch, Spare spare) {
   start_.previous = segment_;
   start_.previous_end = end_;
   return std::nullopt;
+}
+
+void SegmentWriter::count(std::uint64_t batch_bytes) {
+  if (batch_bytes <= small_batch_bytes)
+    ++small_batches_;
+  else if (batch_bytes > large_batch_bytes)
+    small_batches_ = 0;
 }
 
 void SegmentWriter::zero_ahead() {

@@ -43,6 +43,7 @@ class SegmentWriter {
 
  private:
   [[nodiscard]] std::optional<Failure> roll(const Batch& batch, Spare spare);
+  void count(std::uint64_t batch_bytes);
   void zero_ahead();
   [[nodiscard]] Failure closed_by(Error error);
 
@@ -55,7 +56,7 @@ class SegmentWriter {
   std::uint32_t end_ = 0;
   std::uint64_t allocated_ = 0;      // of file_
   std::uint64_t written_ = 0;        // of it, by records or zeros
-  std::uint32_t small_batches_ = 0;  // in a row
+  std::uint32_t small_batches_ = 0;  // since the last large one
   std::optional<Failure> closed_;
 };
 
