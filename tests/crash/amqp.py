@@ -444,12 +444,16 @@ class Management:
 
 # Messages.
 
-def message(key, body, session=None, due=None, subject=None, properties=None):
+def message(key, body, session=None, due=None, subject=None, properties=None, partition_key=None):
     """`properties` are texts and whole numbers."""
     sections = [described(ulong(0x70), list_(boolean(True)))]
+    annotations = []
     if due is not None:
-        sections.append(described(ulong(0x72), map_((symbol("x-opt-scheduled-enqueue-time"),
-                                                     timestamp(int(due * 1000))))))
+        annotations.append((symbol("x-opt-scheduled-enqueue-time"), timestamp(int(due * 1000))))
+    if partition_key is not None:
+        annotations.append((symbol("x-opt-partition-key"), string(partition_key)))
+    if annotations:
+        sections.append(described(ulong(0x72), map_(*annotations)))
     fields = [string(key)] + [NULL] * 10
     if subject is not None:
         fields[3] = string(subject)

@@ -109,6 +109,12 @@ class World:
             if self.connections[0].lost.done():
                 raise Lost
 
+    async def pause(self, future):
+        """Sometimes until it is answered; otherwise several are on the way."""
+        if self.random.random() < 0.3:
+            await asyncio.wait([future])
+        await asyncio.sleep(0)
+
     def size(self):
         kind = self.random.random()
         if kind < 0.03:
@@ -116,8 +122,9 @@ class World:
         return self.random.randint(20, 120) if kind < 0.9 else self.random.randint(1_000, 9_000)
 
 
-def encoded(entry):
-    return amqp.message(entry.key, body_of(entry.key, entry.size), entry.session, entry.due)
+def encoded(entry, partition_key=None):
+    return amqp.message(entry.key, body_of(entry.key, entry.size), entry.session, entry.due,
+                        partition_key=partition_key)
 
 
 async def send_singly(world, queue, by=None, rest=0, **how):
@@ -132,18 +139,17 @@ async def send_singly(world, queue, by=None, rest=0, **how):
         step = world.ledger.begin(entry, ACTIVE)
         future = link.post(encoded(entry))
         world.follow(future, amqp.check_outcome, step)
-        if world.random.random() < 0.3:  # otherwise several are on the way
-            await asyncio.wait([future])
-        await asyncio.sleep(0)
+        await world.pause(future)
 
 
-async def send_batches(world, queue):
+async def send_batches(world, queue, ordered=True):
     link = Sender(await world.connect(), queue)
     while True:
         await link.ready()
         await world.room(queue)
         group = f"{link.name}-{link.count}"
-        entries = [world.ledger.new(queue, world.random.randint(20, 120), stream=link.name, group=group)
+        entries = [world.ledger.new(queue, world.random.randint(20, 120), group=group,
+                                    stream=link.name if ordered else None)
                    for _ in range(world.random.randint(2, 30))]
         steps = [world.ledger.begin(entry, ACTIVE) for entry in entries]
         future = link.post(amqp.batch([encoded(entry) for entry in entries]), amqp.BATCH_FORMAT)
@@ -177,7 +183,8 @@ def settle(world, link, delivery, entry, defer):
     # else: it stays locked until the lock runs out
 
 
-async def receive_work(world, queue=WORK):
+async def receive_work(world, queue=WORK, defer=None):
+    """`defer`: some are; the work queue has somebody who fetches them."""
     link = Receiver(await world.connect(), queue)
     await link.attached
     link.give(20)
@@ -191,7 +198,7 @@ async def receive_work(world, queue=WORK):
         if world.random.random() < 0.1:
             await asyncio.sleep(world.random.random() * 0.05)
         if entry:
-            settle(world, link, delivery, entry, defer=queue == WORK)
+            settle(world, link, delivery, entry, defer=queue == WORK if defer is None else defer)
 
 
 async def receive_dead(world, queue=WORK):
@@ -221,12 +228,12 @@ async def receive_and_delete(world):
                 world.ledger.removed(entry)
 
 
-async def fetch_deferred(world):
-    management = Management(await world.connect(), WORK)
+async def fetch_deferred(world, queue=WORK):
+    management = Management(await world.connect(), queue)
     await management.ready()
     while True:
         await asyncio.sleep(0.03)
-        ready = [e for e in world.ledger.live.get(WORK, {}).values()
+        ready = [e for e in world.ledger.live.get(queue, {}).values()
                  if e.places == {DEFERRED} and not e.pending and e.number is not None]
         if len(ready) < 20:  # some should be there when the broker dies
             continue
@@ -240,7 +247,7 @@ async def fetch_deferred(world):
                 raise
             continue
         found = {k.value: v for k, v in body["messages"].value[0].value}
-        world.ledger.delivered(WORK, Received(found["message"].value), DEFERRED)
+        world.ledger.delivered(queue, Received(found["message"].value), DEFERRED)
         tokens = ("lock-tokens", array("uuid", uuid(found["lock-token"].value)))
         if world.random.random() < 0.8:
             step = world.ledger.begin(entry, GONE)

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 
-from . import alternates, damage, flows, ledger_test, load, moves, topics
+from . import alternates, damage, flows, ledger_test, load, moves, partitions, topics
 from .amqp import Connection, Lost, Refused
 from .broker import Broker, NotReady
 from .ledger import DUE_SECONDS, Ledger
@@ -48,10 +48,12 @@ class Run:
         self.ledger = Ledger()
         self.flows, self.topics = flows.Flows(self.ledger), topics.Topics(self.ledger)
         self.alternates, self.moves = alternates.Alternates(self.ledger), moves.Moves(self.ledger)
+        self.partitions = partitions.Partitions(self.ledger)
         entities = topics.config(load.COMMON)
         entities["Exchanges"] += alternates.config_exchanges(load.COMMON)
         entities["Queues"] += load.config_queues() + flows.config_queues(load.COMMON) + moves.config_queues(load.COMMON)
-        entities["Topics"] += moves.config_topics(load.COMMON)
+        entities["Queues"] += partitions.config_queues(load.COMMON)
+        entities["Topics"] += moves.config_topics(load.COMMON) + partitions.config_topics(load.COMMON)
         self.broker = Broker(arguments.binary, folder, entities, settings={"Shards": flows.STORES})
 
     async def kills(self):
@@ -81,13 +83,16 @@ class Run:
             await load.drain(connection, self.ledger)
             await load.look_at_sessions(connection, self.ledger)
             await load.drain(connection, self.ledger, flows.DRAINED)
-            await load.drain(connection, self.ledger, (*topics.PLACES, *alternates.PLACES, *moves.PLACES))
+            await load.drain(connection, self.ledger, (*topics.PLACES, *alternates.PLACES, *moves.PLACES,
+                                                       *partitions.PLACES))
             await self.topics.cancel_all(connection)
             await self.look(connection)
         finally:
             connection.close()
         self.verdicts.say("everything can be received", self.take_violations())
         self.verdicts.say("transactions", [self.moves.summary()] if self.moves.idle() else [], self.moves.summary())
+        self.verdicts.say("partitions", [self.partitions.summary()] if self.partitions.idle() else [],
+                          self.partitions.summary())
         await self.broker.stop()
         return not self.verdicts.failed
 
@@ -109,10 +114,12 @@ class Run:
 
     async def look(self, connection):
         await flows.wait_until_empty(connection, self.ledger, (flows.NEAR[0], flows.FAR[0], *topics.SOURCES))
-        places = (*load.QUEUES, *flows.PLACES, *topics.PLACES, *alternates.PLACES, *moves.PLACES)
+        places = (*load.QUEUES, *flows.PLACES, *topics.PLACES, *alternates.PLACES, *moves.PLACES,
+                  *partitions.PLACES)
         total = await load.look(connection, self.ledger, places)
         await self.topics.look_at_rules(connection)
         self.moves.looked()
+        self.partitions.looked()
         self.ledger.looked()
         self.topics.looked()
         return total
@@ -129,7 +136,7 @@ class Run:
         if not killed:
             await load.fill_idle(world)
         world.start(*load.everything(world), *self.flows.actors(world), *self.topics.actors(world),
-                    *self.alternates.actors(world), *self.moves.actors(world))
+                    *self.alternates.actors(world), *self.moves.actors(world), *self.partitions.actors(world))
         await asyncio.sleep(self.random.random() * self.arguments.seconds_each)
         gone_by_itself = not self.broker.alive()
         self.broker.kill()
