@@ -113,7 +113,8 @@ CLIENTS = {
     + PLAIN_QUEUES + EXCHANGES + PLAIN_TRANSACTIONS + ["transaction/unknown-id"],
     "proton-python": PLAIN + CBS + ["plain/tls", "external/client-certificate", "idle/keep-alive",
                                     "reconnect/restart"] + PLAIN_QUEUES + EXCHANGES + PLAIN_TRANSACTIONS,
-    "proton-cpp": PLAIN + ["plain/tls", "idle/keep-alive", "reconnect/restart"] + PLAIN_QUEUES + EXCHANGES,
+    "proton-cpp": PLAIN + ["plain/tls", "idle/keep-alive", "reconnect/restart"] + PLAIN_QUEUES + EXCHANGES
+    + PLAIN_TRANSACTIONS,
     "raw": [
         "header/sasl", "header/no-sasl", "header/tls-upgrade", "header/tls-inside-tls", "header/other-version",
         "header/other-protocol", "header/require-tls-sasl", "header/require-tls-plain",

@@ -120,7 +120,7 @@ class Toolchains:
         def install(target):
             # Not pkg-config: Debian's libqpid-proton-cpp.pc requires a package that nobody ships.
             _run(["g++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", *map(str, sources), "-o",
-                  str(target / "client"), "-lqpid-proton-cpp"], target)
+                  str(target / "client"), "-lqpid-proton-cpp", "-lqpid-proton"], target)
 
         target = self._once("proton_cpp", sources + headers, install)
         return [str(target / "client")], {}

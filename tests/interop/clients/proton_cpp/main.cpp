@@ -19,6 +19,7 @@
 #include "exchanges.hpp"
 #include "queues.hpp"
 #include "report.hpp"
+#include "transactions.hpp"
 
 namespace {
 
@@ -191,5 +192,6 @@ int main(int, char** arguments) {
   auto all = Scenarios(report).all();
   all.merge(interop::queue_scenarios(report));
   all.merge(interop::exchange_scenarios(report));
+  all.merge(interop::transaction_scenarios(report));
   report.run(all);
 }

@@ -31,6 +31,11 @@ class Report {
     return std::string(context_.at("queues").as_object().at(scenario).as_string());
   }
 
+  // A second queue, in another store.
+  std::string partner(const std::string& scenario) const {
+    return std::string(context_.at("partners").as_object().at(scenario).as_string());
+  }
+
   const boost::json::object& broker(const char* profile) const {
     return context_.at("brokers").as_object().at(profile).as_object();
   }
