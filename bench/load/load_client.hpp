@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "histogram.hpp"
+#include "base/histogram.hpp"
 #include "net/reactor.hpp"
 
 namespace omnibus::bench {

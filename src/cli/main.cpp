@@ -5,6 +5,7 @@
 
 #include "cli/journal.hpp"
 #include "cli/serve.hpp"
+#include "cli/verbs.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app{"Omnibus: a message broker that Azure Service Bus clients use unchanged."};
@@ -15,6 +16,16 @@ int main(int argc, char** argv) {
   omnibus::cli::add_serve(app, status);
   omnibus::cli::add_config(app, status);
   omnibus::cli::add_journal(app, status);
+  omnibus::cli::add_entities(app, status);
+  omnibus::cli::add_exchanges(app, status);
+  omnibus::cli::add_namespaces(app, status);
+  omnibus::cli::add_send(app, status);
+  omnibus::cli::add_receive(app, status);
+  omnibus::cli::add_dead_letter(app, status);
+  omnibus::cli::add_purge(app, status);
+  omnibus::cli::add_top(app, status);
+  omnibus::cli::add_bench(app, status);
+  omnibus::cli::add_completion(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {  // --help and --version come this way too

@@ -7,13 +7,17 @@
 #include <cstdint>
 #include <vector>
 
-namespace omnibus::bench {
+namespace omnibus {
 
 class Histogram {
  public:
   void add(std::chrono::nanoseconds value) {
     ++counts_[place(static_cast<std::uint64_t>(std::max<std::int64_t>(value.count(), 0)))];
     ++total_;
+  }
+  void add(const Histogram& other) {
+    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+    total_ += other.total_;
   }
   [[nodiscard]] std::uint64_t total() const { return total_; }
   // The value that `share` of all are not above, in milliseconds.
@@ -43,4 +47,4 @@ class Histogram {
   std::uint64_t total_ = 0;
 };
 
-}  // namespace omnibus::bench
+}  // namespace omnibus
