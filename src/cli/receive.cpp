@@ -160,7 +160,8 @@ int receive(const Target& target, const ReceiveArguments& arguments) {
       if (arguments.next_session && done.error().code == Errc::timeout) break;
       if (reading.received() > 0) fmt::print(stderr, "{} received\n", reading.received());
       const int code = complain_about(done.error(), target, *given);
-      if (done.error().code == Errc::not_allowed && !options.session)
+      if (done.error().code == Errc::not_allowed && !options.session &&
+          done.error().detail.contains("session"))
         fmt::print(stderr, "omnibus: for an entity with sessions say --session ID or --next-session\n");
       return code;
     }
