@@ -40,10 +40,13 @@ struct HttpResponse {
 class HttpReply {
  public:
   using Send = std::move_only_function<void(HttpResponse)>;
-  explicit HttpReply(Send send, std::function<bool()> wanted = {})
-      : send_(std::move(send)), wanted_(std::move(wanted)) {}
+  using Gone = std::move_only_function<void()>;
+  explicit HttpReply(Send send, std::function<bool()> wanted = {}, std::function<void(Gone)> watch = {})
+      : send_(std::move(send)), wanted_(std::move(wanted)), watch_(std::move(watch)) {}
   HttpReply(HttpReply&& other) noexcept
-      : send_(std::exchange(other.send_, nullptr)), wanted_(std::move(other.wanted_)) {}
+      : send_(std::exchange(other.send_, nullptr)),
+        wanted_(std::move(other.wanted_)),
+        watch_(std::move(other.watch_)) {}
   HttpReply& operator=(HttpReply&&) = delete;
   ~HttpReply() {
     if (send_) send({.status = 500});
@@ -53,10 +56,16 @@ class HttpReply {
   void send(HttpResponse response) { std::exchange(send_, nullptr)(std::move(response)); }
   // False once the connection is known to be gone: the answer will reach nobody.
   [[nodiscard]] bool wanted() const { return !wanted_ || wanted_(); }
+  // For an answer that takes long: `gone` is called once, on the request's shard, when the client ends its
+  // side before it was answered. Nobody can tell a client that went from one that will only send no more.
+  void when_gone(Gone gone) {
+    if (watch_) watch_(std::move(gone));
+  }
 
  private:
   Send send_;
   std::function<bool()> wanted_;
+  std::function<void(Gone)> watch_;
 };
 
 // The usual words for a status code, "" for one that has none.

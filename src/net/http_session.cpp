@@ -82,7 +82,11 @@ void HttpSession::handle(HttpRequest request) {
                                                       if (const auto self = weak.lock())
                                                         (*self)->respond(std::move(response));
                                                     },
-                                                    [weak] { return !weak.expired(); }));
+                                                    [weak] { return !weak.expired(); },
+                                                    [weak](HttpReply::Gone gone) {
+                                                      if (const auto self = weak.lock())
+                                                        (*self)->gone_ = std::move(gone);
+                                                    }));
 }
 
 void HttpSession::upgrade(std::string accepted) {
@@ -102,6 +106,7 @@ void HttpSession::upgrade(std::string accepted) {
 void HttpSession::respond(HttpResponse response) {
   check(phase_ == Phase::answering && !responded_, "one answer per request");
   responded_ = true;
+  gone_ = nullptr;
   head_ += fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_phrase(response.status));
   for (const auto& header : response.headers)
     head_ += fmt::format("{}: {}\r\n", one_line(header.name), one_line(header.value));
@@ -147,6 +152,13 @@ void HttpSession::wrote(std::size_t bytes) {
 bool HttpSession::on_peer_finished() {
   if (phase_ != Phase::answering || responded_) return false;
   keep_alive_ = false;  // half-closed: the answer is still wanted, perhaps
+  // Whoever hears of it may answer, which is not for the inside of this call.
+  if (gone_)
+    stream_.reactor().post([weak = std::weak_ptr(alive_)] {
+      const auto self = weak.lock();
+      if (!self) return;
+      if (auto gone = std::exchange((*self)->gone_, nullptr)) gone();
+    });
   return true;
 }
 
@@ -154,6 +166,7 @@ void HttpSession::on_closed(const Error*) {
   phase_ = Phase::over;
   deadline_.cancel();
   alive_.reset();
+  if (auto gone = std::exchange(gone_, nullptr)) gone();
 }
 
 void HttpSession::enter(Phase phase) {

@@ -40,6 +40,7 @@ class HttpSession final : public StreamHandler {
   std::string body_;
   std::size_t sent_ = 0;                 // of head_ and body_ together
   std::shared_ptr<HttpSession*> alive_;  // replies hold it weakly
+  HttpReply::Gone gone_;                 // of the request that is being answered
   Tick first_deadline_;
   Phase phase_ = Phase::idle;
   bool over_limit_;

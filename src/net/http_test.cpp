@@ -273,6 +273,34 @@ TEST_P(HttpTest, AnswerForAPeerThatLeftIsDropped) {
   EXPECT_FALSE(wanted.get_future().get());
 }
 
+TEST_P(HttpTest, WhoWaitsForLongHearsThatItsClientWent) {
+  Rig rig;
+  open(rig);
+  client().send("GET /wait HTTP/1.1\r\n\r\n");
+  rig.events().wait("held");
+  client().reset();
+  rig.events().wait("gone");
+  const std::lock_guard lock(rig.handler.held_mutex);
+  rig.handler.held.reset();
+}
+
+// It may be there all the same, and gets an answer if there is one.
+TEST(Http, AHalfClosedClientCountsAsGone) {
+  Rig rig;
+  Client client(rig.port());
+  client.send("GET /wait HTTP/1.1\r\n\r\n");
+  rig.events().wait("held");
+  client.finish_sending();
+  rig.events().wait("gone");
+  {
+    const std::lock_guard lock(rig.handler.held_mutex);
+    rig.handler.held_on->post(
+        [reply = std::move(*rig.handler.held)]() mutable { reply.send({.status = 200, .body = "late"}); });
+    rig.handler.held.reset();
+  }
+  EXPECT_TRUE(client.read_all().ends_with("late"));
+}
+
 TEST_P(HttpTest, ForgottenReplyIsA500) {
   Rig rig;
   open(rig);

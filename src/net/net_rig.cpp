@@ -136,8 +136,9 @@ void TestHandler::on_http(HttpRequest request, HttpReply reply) {
   events.push(fmt::format("http {} {} tls={} body={}", request.method, request.target, request.tls,
                           request.body.size() > 100 ? std::to_string(request.body.size()) : request.body));
   if (request.target == "/drop") return;
-  if (request.target == "/hold") {
+  if (request.target == "/hold" || request.target == "/wait") {
     const std::lock_guard lock(held_mutex);
+    if (request.target == "/wait") reply.when_gone([this] { events.push("gone"); });
     held.emplace(std::move(reply));
     held_on = request.reactor;
     events.push("held");

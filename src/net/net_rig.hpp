@@ -70,7 +70,7 @@ class TestHandler : public ConnectionHandler {
   void on_trouble(const Error& what) override { events.push("trouble: " + what.detail); }
   Events events;
   std::mutex held_mutex;
-  std::optional<HttpReply> held;  // the reply of a request for /hold
+  std::optional<HttpReply> held;  // the reply of a request for /hold or /wait
   Reactor* held_on = nullptr;
 };
 
