@@ -14,10 +14,14 @@
 
 namespace omnibus::links {
 
-// Both clocks at one moment: deadlines go by the tick, tokens and messages by the wall.
+// All clocks at one moment: deadlines go by the tick, tokens by the wall, messages by the wall too, unless a
+// test has moved their time ahead of it.
 struct Now {
   Tick tick;
   Instant wall;
+  std::chrono::milliseconds ahead{};
+
+  [[nodiscard]] Instant of_messages() const { return wall + ahead; }
 };
 
 class LinkEnd : public amqp::LinkAttachment {

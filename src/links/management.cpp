@@ -271,7 +271,7 @@ Result<Asked> batch_delete_messages(Call& call) {
 }
 
 Result<Asked> add_rule(Call& call) {
-  auto rule = rules::rule_from_request(call.body.value(), call.now.wall);
+  auto rule = rules::rule_from_request(call.body.value(), call.now.of_messages());
   if (!rule) return fail(rule.error());
   return Asked{broker::AddRule{{}, *std::move(rule)}, done};
 }

@@ -44,7 +44,7 @@ Result<broker::AttachReceiver> ReceiverLink::read_attach(amqp::Link& link, const
     if ((*filter)->id)
       command.session = broker::AttachReceiver::NamedSession{*(*filter)->id};
     else
-      command.session = broker::AttachReceiver::NextSession{now.wall + session_wait_of(attach)};
+      command.session = broker::AttachReceiver::NextSession{now.of_messages() + session_wait_of(attach)};
   }
   return command;
 }

@@ -20,7 +20,8 @@ SenderEnd::SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const En
       entity_(std::move(entity)),
       routing_key_(std::move(routing_key)),
       partitions_(entity_->is_partitioned() ? new PartitionedSends(context, entity_, *this) : nullptr),
-      message_bytes_max_(entity_->message_bytes_max) {}
+      message_bytes_max_(entity_->message_bytes_max),
+      alternates_(context, entity_, *this) {}
 
 SenderEnd::SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const EntityFacts> entity,
                      const EntityFacts& destination, std::string address)
@@ -29,7 +30,8 @@ SenderEnd::SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const En
       entity_(std::move(entity)),
       via_(new ViaSends(context, entity_, destination.name, *this)),
       via_address_(std::move(address)),
-      message_bytes_max_(std::min(entity_->message_bytes_max, destination.message_bytes_max)) {}
+      message_bytes_max_(std::min(entity_->message_bytes_max, destination.message_bytes_max)),
+      alternates_(context, entity_, *this) {}
 
 void SenderEnd::accept(amqp::Link& link) {
   link_ = &link;
@@ -128,53 +130,19 @@ void SenderEnd::on_answer(std::uint64_t tag, broker::Answer& answer, Now now) {
   auto* unrouted = std::get_if<broker::Unrouted>(&answer.effect);
   std::optional<Error> error;
   if (unrouted) {
-    auto goes_on = go_on(tag, *unrouted);
+    auto goes_on = alternates_.go_on(tag, *unrouted);
     if (goes_on && *goes_on) return;
     if (!goes_on) error = std::move(goes_on.error());
   }
   if (auto* refused = std::get_if<broker::Refused>(&answer.effect)) error = std::move(refused->error);
   const bool released = unrouted && unrouted->unroutable == rules::Unroutable::release;
-  if (!walks_.empty())
-    if (const auto walked = walks_.extract(tag); walked && !error && !released)
-      for (auto& [route, ids] : walked.mapped().remember) context_.entities.send(route, std::move(ids));
+  alternates_.end(tag, !error && !released);
   --unanswered_;
   const auto delivery_id = static_cast<std::uint32_t>(tag);
   const bool settled = (tag & settled_bit) != 0;
   if (error) return refuse(delivery_id, settled, *error, now);
   if (!settled) link_->disposition(delivery_id, released ? amqp::State::released() : amqp::State::accepted());
   refill();
-}
-
-Result<bool> SenderEnd::go_on(std::uint64_t tag, broker::Unrouted& unrouted) {
-  auto found = walks_.find(tag);
-  if (found == walks_.end()) {
-    if (unrouted.alternate.empty()) return false;
-    found = walks_.emplace(tag, Walk{rules::AlternateWalk{entity_->name}, entity_}).first;
-  }
-  Walk& way = found->second;
-  broker::Remember ids;
-  std::uint64_t bytes = 0;
-  for (const auto& message : unrouted.messages) {
-    bytes += message.bytes.size();
-    if (unrouted.remembers && message.facts.message_id) ids.ids.push_back(*message.facts.message_id);
-  }
-  if (!ids.ids.empty()) way.remember.emplace_back(way.at->route, std::move(ids));
-  if (unrouted.alternate.empty() || !way.walk.go_to(unrouted.alternate)) return false;
-  // A message that would be dropped because its second way is closed is refused: its sender can do something.
-  auto next = context_.entities.find(unrouted.alternate);
-  if (!next)
-    return fail(Errc::not_found, "'{}', the alternate exchange of '{}', could not be found.",
-                unrouted.alternate, way.at->name);
-  if (!next->exchange)
-    return fail(Errc::not_allowed, "'{}', the alternate exchange of '{}', is no exchange.",
-                unrouted.alternate, way.at->name);
-  way.at = std::move(next);
-  broker::Enqueue enqueue;
-  enqueue.request = context_.entities.expect(*this, tag, bytes);
-  enqueue.messages = std::move(unrouted.messages);
-  enqueue.steps = way.walk.steps();
-  context_.entities.send(way.at->route, std::move(enqueue));
-  return true;
 }
 
 // A sender that does not wait for outcomes can only be told by the end of its link [contract 4.2].

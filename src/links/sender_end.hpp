@@ -3,16 +3,16 @@
 // Every transfer becomes an Enqueue or one of an EnqueueEach; its outcome leaves when the entity has
 // answered, which for a success means that the message is durable. Credit is a window over what is not
 // answered yet, so a slow disk slows senders down and nothing piles up. Which partition takes it is
-// PartitionedSends' to know. What an exchange matches nothing of is sent on from here, from alternate
-// exchange to alternate exchange, and its outcome is what the last of them says [EX 2.4].
+// PartitionedSends' to know. What an exchange matches nothing of is sent on by AlternateSends, and its
+// outcome is what the last exchange on the way says [EX 2.4].
 //
 // What belongs to a transaction is judged here, enlisted and answered at once; the commit sends it. With a
 // destination, the entity only keeps the messages and sends them on [service-bus contract 7].
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
+#include "links/alternate_sends.hpp"
 #include "links/link_context.hpp"
 #include "links/link_end.hpp"
 #include "links/partitioned_sends.hpp"
@@ -48,15 +48,6 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
   // The state that answers it.
   [[nodiscard]] Result<amqp::State> enlist(const amqp::Delivery& delivery, Now now);
   [[nodiscard]] Result<void> enlist(Transaction& transaction, const amqp::Delivery& delivery);
-  // The way of a transfer along alternate exchanges. No exchange has partitions.
-  struct Walk {
-    rules::AlternateWalk walk;
-    std::shared_ptr<const EntityFacts> at;  // who is asked now
-    // Those behind it that detect duplicates, and what they have to know once somebody took the messages.
-    std::vector<std::pair<Route, broker::Remember>> remember{};
-  };
-  // Sends what an exchange handed back to its alternate. False: it says itself what becomes of the transfer.
-  [[nodiscard]] Result<bool> go_on(std::uint64_t tag, broker::Unrouted& unrouted);
   void refuse(std::uint32_t delivery_id, bool settled, const Error& error, Now now);
   void refill();
 
@@ -69,7 +60,7 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
   const std::uint64_t message_bytes_max_;
   amqp::Link* link_ = nullptr;
   std::uint32_t unanswered_ = 0;
-  std::unordered_map<std::uint64_t, Walk> walks_;  // by tag
+  AlternateSends alternates_;
 };
 
 }  // namespace omnibus::links
