@@ -178,6 +178,23 @@ void Topic::Parts::on(const CancelScheduled& command) {
   if (command.request != RequestId::none) emit_when_durable(Done{command.request});
 }
 
+// Of a topic that is what is scheduled; the rest is in its subscriptions.
+void Topic::Parts::on(const Purge& command) {
+  if (failed) return refuse(command.request, recovering());
+  CancelledRecord record;
+  if (command.sub_queue == SubQueue::active)
+    for (const auto& [sequence, one] : scheduled) {
+      if (record.sequences.size() >= command.count) break;
+      if (one.state != Scheduled::State::pending && one.state != Scheduled::State::leaving)
+        record.sequences.push_back(sequence);
+    }
+  if (!record.sequences.empty()) append(record);
+  for (const SequenceNumber sequence : record.sequences)
+    effects->sink.release(unschedule(scheduled.find(sequence)));
+  if (command.request != RequestId::none)
+    emit_when_durable(Deleted{command.request, static_cast<std::uint32_t>(record.sequences.size())});
+}
+
 void Topic::Parts::on(const UpdateTopic& command) {
   settings = command.settings;
   if (command.request != RequestId::none) emit(Done{command.request});

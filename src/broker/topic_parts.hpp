@@ -59,6 +59,7 @@ struct Topic::Parts {
   void on(const CancelScheduled& command);
   void on(const Forwarded& command);
   void on(const Remember& command);
+  void on(const Purge& command);
   void on(const UpdateTopic& command);
   void on(const Persisted& command);
   void on(const StoreFailed& command);

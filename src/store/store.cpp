@@ -51,6 +51,10 @@ Instant Store::next_deadline() const { return parts_->next_deadline(); }
 void Store::wake(Instant now) { parts_->wake(now); }
 StoreState Store::state() const { return parts_->offline ? StoreState::failed : parts_->state; }
 
+bool Store::is_settled() const {
+  return parts_->state == StoreState::open && parts_->journal->appended() <= parts_->journal->durable();
+}
+
 void Store::forwarded(Instant now, PartitionId from, broker::SequenceNumber sequence,
                       std::optional<Error> error) {
   parts_->now = now;
@@ -209,7 +213,8 @@ void Store::Parts::apply(Instant at, PartitionId id, broker::Command&& command) 
     return settle(false);
   }
   Partition* partition = partitions.find(id);
-  if (partition)
+  // Whatever holds messages can be purged.
+  if (partition && !std::holds_alternative<broker::Purge>(command))
     if (const auto error = wrong_kind(*partition, is_send(command))) return refuse(id, command, *error);
   if (!is_open()) return apply_closed(id, command);
   if (!partition)

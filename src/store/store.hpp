@@ -246,6 +246,8 @@ class Store {
   void restore(Instant now);
 
   [[nodiscard]] StoreState state() const;
+  // Whether everything that was decided so far is durable. False while the store is not open.
+  [[nodiscard]] bool is_settled() const;
   [[nodiscard]] StoreStats stats() const;
   // Starts a checkpoint before it is due, unless one is under way.
   void checkpoint_soon(Instant now);
