@@ -121,7 +121,10 @@ std::string new_guid(Random& random) {
   return amqp::to_text(id);
 }
 
+constexpr std::string_view missing_token_word = "MissingToken";
+
 HttpFault auth_fault(const Error& error) {
+  if (error.detail.starts_with(missing_token_word)) return {401, 40102};
   switch (auth::fault_of(error)) {
     case auth::Fault::malformed_token:
       return {401, 40105};
@@ -186,6 +189,10 @@ net::HttpResponse empty_feed(const Base& base, Random& random) {
   out.element("generator", "Service Bus 1.1");
   out.close("feed");
   return xml(200, feed_type, out.take());
+}
+
+std::unexpected<Error> missing_token() {
+  return fail(Errc::auth_failed, "{}: the request has no authorization", missing_token_word);
 }
 
 HttpFault fault_of(const Error& error) {

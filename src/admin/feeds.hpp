@@ -42,6 +42,8 @@ struct HttpFault {
   int sub_code = 40000;
 };
 [[nodiscard]] HttpFault fault_of(const Error& error);
+// What a request without a token is told.
+[[nodiscard]] std::unexpected<Error> missing_token();
 [[nodiscard]] net::HttpResponse error_response(HttpFault fault, std::string_view detail,
                                                std::string_view about, Instant now, Random& random);
 

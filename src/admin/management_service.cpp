@@ -13,19 +13,6 @@ namespace {
 
 constexpr std::size_t host_bytes_max = 300;
 
-// What the client calls us; only of characters that a host has.
-std::string host_of(const net::HttpRequest& request) {
-  const std::string* host = request.header("Host");
-  const auto is_good = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '-' || c == '_' || c == ':' || c == '[' || c == ']';
-  };
-  if (host == nullptr || host->empty() || host->size() > host_bytes_max ||
-      !std::ranges::all_of(*host, is_good))
-    return "localhost";
-  return ascii_lower(*host);
-}
-
 std::string_view kind_word(const AdminPath& path) {
   switch (path.kind) {
     case AdminPath::Kind::subscription:
@@ -43,6 +30,18 @@ std::string not_found_text(std::string_view name) {
 }
 
 }  // namespace
+
+std::string host_of(const net::HttpRequest& request) {
+  const std::string* host = request.header("Host");
+  const auto is_good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_' || c == ':' || c == '[' || c == ']';
+  };
+  if (host == nullptr || host->empty() || host->size() > host_bytes_max ||
+      !std::ranges::all_of(*host, is_good))
+    return "localhost";
+  return ascii_lower(*host);
+}
 
 // One request, until it is answered.
 struct ManagementService::Call {
@@ -91,8 +90,7 @@ Result<void> ManagementService::authorize(Call& call) {
     call.who = "anyone";
     return {};
   }
-  if (header == nullptr || header->empty())
-    return fail(Errc::auth_failed, "MissingToken: the request has no authorization");
+  if (header == nullptr || header->empty()) return missing_token();
   const auto grant = validator_.validate_authorization(*header, call.request.target, call.base.now);
   if (!grant) return fail(grant.error());
   call.who = grant->holder;
@@ -289,8 +287,7 @@ void ManagementService::remove(const CallPtr& call) {
 }
 
 void ManagementService::refuse(Call& call, const Error& error) {
-  HttpFault fault = fault_of(error);
-  if (error.code == Errc::auth_failed && error.detail.starts_with("MissingToken")) fault.sub_code = 40102;
+  const HttpFault fault = fault_of(error);
   const std::string name = call.path.whole_name();
   if (error.code == Errc::not_found && error.detail.empty()) return refuse(call, fault, not_found_text(name));
   refuse(call, fault, error.detail);

@@ -67,4 +67,7 @@ class ManagementService {
 // an entity of that name.
 [[nodiscard]] bool is_management(const net::HttpRequest& request);
 
+// What the client calls us; only of characters that a host has.
+[[nodiscard]] std::string host_of(const net::HttpRequest& request);
+
 }  // namespace omnibus::admin
