@@ -31,6 +31,7 @@ struct ServeArguments {
   std::string data = "omnibus-data";
   std::vector<std::string> listen;
   bool ephemeral = false;
+  bool test_clock = false;
   std::string log_level = "info";
 };
 
@@ -96,6 +97,7 @@ int serve(const ServeArguments& arguments) {
   options.data = arguments.data;
   options.listen = arguments.listen;
   options.ephemeral = arguments.ephemeral;
+  options.test_clock = arguments.test_clock;
 
   // Blocked before any thread is made: they inherit it, and only this thread waits for the end.
   const sigset_t signals = end_signals();
@@ -145,6 +147,8 @@ void add_serve(CLI::App& app, int& status) {
       ->type_name("HOST:PORT")
       ->take_all();
   command->add_flag("--ephemeral", arguments->ephemeral, "Keep everything in memory; nothing survives.");
+  command->add_flag("--test-clock", arguments->test_clock,
+                    "Let POST /$omnibus/clock move the time of messages forward; for tests.");
   command->add_option("--log-level", arguments->log_level, "What is worth a line.")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();

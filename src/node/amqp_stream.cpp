@@ -25,7 +25,7 @@ links::ClientInfo info_of(const net::Stream& stream, bool over_limit) {
 AmqpStream::AmqpStream(Shard& shard, net::Stream& stream, bool over_limit)
     : shard_(shard),
       stream_(stream),
-      number_(shard.new_number()),
+      number_(shard.enter(*this)),
       log_(stream.peer(), stream.transport()),
       port_(shard, number_),
       client_(shard.policy_.connection, info_of(stream, over_limit), shard.sasl_, shard.validator_,
@@ -38,6 +38,7 @@ AmqpStream::AmqpStream(Shard& shard, net::Stream& stream, bool over_limit)
 }
 
 AmqpStream::~AmqpStream() {
+  shard_.leave(number_);
   shard_.streams_.erase(number_);
   shard_.connections_ = shard_.streams_.size();
 }

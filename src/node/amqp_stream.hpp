@@ -10,22 +10,19 @@
 #include "net/stream.hpp"
 #include "node/connection_log.hpp"
 #include "node/connection_port.hpp"
+#include "node/shard.hpp"
 
 namespace omnibus::node {
 
-class Shard;
-
-class AmqpStream final : public net::StreamHandler {
+class AmqpStream final : public net::StreamHandler, public Asker {
  public:
   AmqpStream(Shard& shard, net::Stream& stream, bool over_limit);
   ~AmqpStream() override;
 
   void close(const Error& why);
-  // What an entity answered. After the last one of a batch: delivered(), which may end the stream.
-  void deliver(broker::Answer& answer, links::Now now) { client_.deliver(answer, now); }
-  void delivered() { follow_up(); }
-  // There is room on a road that was full.
-  void on_room();
+  void deliver(broker::Answer& answer, links::Now now) override { client_.deliver(answer, now); }
+  void delivered() override { follow_up(); }
+  void on_room() override;
   // Lower-cased names of entities that are gone or take no messages any more.
   void entities_changed(std::span<const std::string> names);
 

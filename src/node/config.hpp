@@ -82,6 +82,7 @@ struct Config {
   std::chrono::seconds write_wait{60};
   std::uint32_t connections_max = 5000;  // 0: no limit
   std::uint32_t links_per_connection_max = 10'000;
+  std::uint32_t long_polls_max = 1'000;  // receives over HTTP that wait, of one shard
   // 0: no limit.
   std::uint32_t entities_max = 10'000;           // queues, topics and exchanges of a namespace
   std::uint32_t partitioned_entities_max = 100;  // of them

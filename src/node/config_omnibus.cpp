@@ -274,7 +274,7 @@ void read_auth(const Place& at, Config& config) {
   if (const auto chosen = read_choice(at, names, Letters::exact)) config.auth_on = *chosen == 0;
 }
 
-constexpr std::array<Key<Config>, 23> omnibus_keys = {{
+constexpr std::array<Key<Config>, 24> omnibus_keys = {{
     {"Profile", read_profile},
     {"Auth", read_auth},
     {"RequireTls", [](const Place& at, Config& config) { read_bool(at, config.require_tls); }},
@@ -290,6 +290,8 @@ constexpr std::array<Key<Config>, 23> omnibus_keys = {{
      [](const Place& at, Config& config) { read_count(at, 512, 1'048'576, config.frame_bytes_max); }},
     {"LinksPerConnection",
      [](const Place& at, Config& config) { read_count(at, 1, 262'144, config.links_per_connection_max); }},
+    {"LongPollsPerShard",
+     [](const Place& at, Config& config) { read_count(at, 1, 100'000, config.long_polls_max); }},
     // Below 5 s the .NET client refuses the connection. [SB 1.4]
     {"IdleTimeOutSeconds", read_wait<&Config::idle_time_out, 5, day_seconds>},
     {"GreetingSeconds", read_wait<&Config::greeting_wait, 1, hour_seconds>},

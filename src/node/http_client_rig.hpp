@@ -24,6 +24,14 @@ class HttpClient {
   struct Answer {
     int status = 0;
     std::string body{};
+    std::string head{};
+    // The value of a header; empty when there is none.
+    [[nodiscard]] std::string header(std::string_view name) const {
+      const auto at = head.find(fmt::format("\r\n{}: ", name));
+      if (at == std::string::npos) return "";
+      const auto begin = at + name.size() + 4;
+      return head.substr(begin, head.find("\r\n", begin) - begin);
+    }
   };
 
   explicit HttpClient(const std::string& address) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -58,6 +66,7 @@ class HttpClient {
     Answer answer;
     if (head.size() > 12) std::from_chars(head.data() + 9, head.data() + 12, answer.status);
     answer.body = take(length);
+    answer.head = head;
     return answer;
   }
   Answer ask(std::string_view method, std::string_view target, std::string_view body = {},

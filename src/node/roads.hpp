@@ -12,6 +12,7 @@
 
 #include "broker/answer.hpp"
 #include "broker/commands.hpp"
+#include "node/clock.hpp"
 #include "store/partition.hpp"
 
 namespace omnibus::node {
@@ -65,6 +66,7 @@ struct Roads {
   std::vector<Shard*> shards{};
   std::vector<StoreHost*> stores{};  // by number; null where there is none
   Catalogue* catalogue = nullptr;
+  Clock clock{};  // of messages
 };
 
 }  // namespace omnibus::node

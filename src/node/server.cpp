@@ -29,6 +29,7 @@
 #include "node/catalogue.hpp"
 #include "node/data_folder.hpp"
 #include "node/entity_notes.hpp"
+#include "node/rest_shard.hpp"
 #include "node/shard.hpp"
 #include "node/store_folders.hpp"
 #include "node/store_host.hpp"
@@ -112,13 +113,20 @@ struct Server::Impl final : net::ConnectionHandler {
   std::unique_ptr<Catalogue> catalogue;
   std::unique_ptr<AdminDesk> desk;
   admin::ManagementSettings management;
+  rest::RestSettings rest_settings;
+  rest::ToolSettings tool_settings;
   // By shard, each for its own requests.
   struct Management {
-    Management(const admin::ManagementSettings& settings, AdminDesk& desk, Shard& shard, std::uint64_t seed)
-        : random(seed), door(desk, shard.reactor()), service(settings, shard.validator(), door, random) {}
+    Management(Impl& impl, Shard& shard, std::uint64_t seed)
+        : random(seed),
+          door(*impl.desk, shard.reactor()),
+          service(impl.management, shard.validator(), door, random),
+          rest(shard, door, impl.rest_settings, impl.tool_settings,
+               impl.options.test_clock ? &impl.roads.clock : nullptr, impl.roads, random.next()) {}
     Random random;
     AdminDoor door;
     admin::ManagementService service;
+    RestShard rest;
   };
   std::vector<std::unique_ptr<Management>> managements;
   std::promise<Result<void>> stores_ready;
@@ -154,8 +162,10 @@ struct Server::Impl final : net::ConnectionHandler {
     if (auto switched = switch_store(request)) return reply.send(*std::move(switched));
     if (!admin::is_management(request)) return reply.send(http->answer(request, tick_now()));
     for (std::size_t i = 0; i < shards.size(); ++i)
-      if (&shards[i]->reactor() == request.reactor)
+      if (&shards[i]->reactor() == request.reactor) {
+        if (managements[i]->rest.handle(request, reply)) return;
         return managements[i]->service.handle(std::move(request), std::move(reply), wall_now());
+      }
     check(false, "a request comes to one of our shards");
   }
   void on_trouble(const Error& what) override { spdlog::error("listener: {}", what.detail); }
@@ -272,11 +282,19 @@ Result<void> Server::Impl::prepare_management() {
   management.defaults.partition_count = config.partition_count;
   management.auth_off = !config.auth_on;
   management.require_tls = config.require_tls;
+  rest_settings = {.name_space = space.name, .auth_off = !config.auth_on, .require_tls = config.require_tls};
+  rest_settings.polls_max = config.long_polls_max;
+  tool_settings = {.name_space = space.name, .auth_off = !config.auth_on, .require_tls = config.require_tls};
+  for (const NewEntity& entity : entities_of(config))
+    tool_settings.configured.insert(ascii_lower(name_of(entity)));
+  if (options.test_clock)
+    spdlog::warn(
+        "--test-clock: whoever may manage the namespace can move the time of messages; for tests only");
   desk = std::make_unique<AdminDesk>(roads, *catalogue, (*pool)[0], config, policy.rules);
   std::random_device entropy;
   for (const auto& shard : shards)
-    managements.push_back(std::make_unique<Management>(management, *desk, *shard,
-                                                       (std::uint64_t{entropy()} << 32) | entropy()));
+    managements.push_back(
+        std::make_unique<Management>(*this, *shard, (std::uint64_t{entropy()} << 32) | entropy()));
   return {};
 }
 

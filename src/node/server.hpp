@@ -32,6 +32,7 @@ struct ServeOptions {
   std::filesystem::path data = "omnibus-data";
   std::vector<std::string> listen;  // replaces the defaults and the configuration's
   bool ephemeral = false;
+  bool test_clock = false;  // HTTP may move the time of messages
   StorageOptions storage;
   // Asked now and then while stores recover, which can take long; true ends the start with an error.
   std::function<bool()> give_up;

@@ -50,12 +50,12 @@ void Shard::say_goodbye() {
       stream->second->close({Errc::connection_forced, "The broker is shutting down."});
 }
 
-std::uint32_t Shard::new_number() {
+std::uint32_t Shard::enter(Asker& asker) {
   std::uint32_t number = 0;
   do {
     last_serial_ = last_serial_ == serial_max ? 1 : last_serial_ + 1;
     number = connection_number(place_.index, last_serial_);
-  } while (streams_.contains(number));
+  } while (!askers_.emplace(number, &asker).second);
   return number;
 }
 
@@ -84,17 +84,17 @@ void Shard::apply(const DirectoryChanges& changes) {
 void Shard::take_answers(std::span<ConnectionAnswer> batch) {
   const links::Now now = this->now();
   for (ConnectionAnswer& one : batch) {
-    const auto stream = streams_.find(one.connection);
+    const auto asker = askers_.find(one.connection);
     // Late for a connection that is gone: its locks run out, its sessions have been given back.
-    if (stream == streams_.end()) continue;
-    stream->second->deliver(one.answer, now);
+    if (asker == askers_.end()) continue;
+    asker->second->deliver(one.answer, now);
     if (answered_.empty() || answered_.back() != one.connection) answered_.push_back(one.connection);
   }
   // Once per connection and batch, so that its output goes out together. A stream may end by this.
   std::ranges::sort(answered_);
   answered_.erase(std::ranges::unique(answered_).begin(), answered_.end());
   for (const std::uint32_t number : std::exchange(answered_, {}))
-    if (const auto stream = streams_.find(number); stream != streams_.end()) stream->second->delivered();
+    if (const auto asker = askers_.find(number); asker != askers_.end()) asker->second->delivered();
 }
 
 bool Shard::is_available(std::uint16_t store) const { return place_.roads->stores.at(store)->is_available(); }
@@ -137,7 +137,7 @@ void Shard::room_at(std::uint16_t store) {
   const auto waiting = std::exchange(jam.connections, {});
   if (!jam.asked) jams_.erase(store);
   for (const std::uint32_t number : waiting)
-    if (const auto stream = streams_.find(number); stream != streams_.end()) stream->second->on_room();
+    if (const auto asker = askers_.find(number); asker != askers_.end()) asker->second->on_room();
 }
 
 }  // namespace omnibus::node

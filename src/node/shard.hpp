@@ -30,6 +30,17 @@ namespace omnibus::node {
 
 class AmqpStream;
 
+// Whoever asks entities from a shard, under a number of its own: a connection of AMQP, or all of HTTP.
+class Asker {
+ public:
+  virtual ~Asker() = default;
+  // What an entity answered. After the last one of a batch: delivered(), which may end it.
+  virtual void deliver(broker::Answer& answer, links::Now now) = 0;
+  virtual void delivered() = 0;
+  // There is room on a road that was full.
+  virtual void on_room() = 0;
+};
+
 // What all shards obey; made before they run and not changed after.
 struct Policy {
   links::ConnectionSettings connection;
@@ -66,6 +77,10 @@ class Shard {
   // Where answers for connections of this shard go. Any thread.
   [[nodiscard]] net::Mailbox<ConnectionAnswer>& answers() { return answers_; }
 
+  // A number under which `asker` sends commands and hears answers, until leave().
+  [[nodiscard]] std::uint32_t enter(Asker& asker);
+  void leave(std::uint32_t number) { askers_.erase(number); }
+
   [[nodiscard]] bool is_available(std::uint16_t store) const;
   // For the port of a connection. False: the road is full, and on_room() of that connection will be called.
   [[nodiscard]] bool send(std::uint32_t connection, const links::Route& route, broker::Command& command);
@@ -73,7 +88,7 @@ class Shard {
   void close_receiver(const links::Route& route, broker::ReceiverId receiver);
 
   [[nodiscard]] net::Reactor& reactor() { return reactor_; }
-  [[nodiscard]] links::Now now() const { return {reactor_.now(), wall_now()}; }
+  [[nodiscard]] links::Now now() const { return {reactor_.now(), wall_now(), place_.roads->clock.ahead()}; }
 
  private:
   friend class AmqpStream;
@@ -84,7 +99,6 @@ class Shard {
     bool asked = false;  // to be told of room
   };
 
-  [[nodiscard]] std::uint32_t new_number();
   void take_answers(std::span<ConnectionAnswer> batch);
   void wait_for_room(std::uint16_t store, Jam& jam);
   void room_at(std::uint16_t store);
@@ -104,7 +118,8 @@ class Shard {
   net::Mailbox<ConnectionAnswer> answers_;
   std::map<std::uint16_t, Jam> jams_;
   std::vector<std::uint32_t> answered_;                     // of the batch in work
-  std::unordered_map<std::uint32_t, AmqpStream*> streams_;  // by connection number
+  std::unordered_map<std::uint32_t, Asker*> askers_;        // by number
+  std::unordered_map<std::uint32_t, AmqpStream*> streams_;  // those of them that are connections
   std::uint32_t last_serial_ = 0;
   std::atomic<std::size_t> connections_{0};  // the size of streams_, for other threads
   bool leaving_ = false;

@@ -22,6 +22,8 @@ using store::StoreState;
 constexpr auto timer_longest = 10s;
 // A store that fails at the start is tried again for so long.
 constexpr auto start_patience = 5s;
+// A clock that was moved is told to be so after this, also when a store is not done with it.
+constexpr auto catch_up_longest = 10s;
 // A target that cannot take a forwarded message now is asked again after this.
 constexpr auto forward_retry = 1s;
 
@@ -53,6 +55,7 @@ StoreHost::StoreHost(StoreHostSettings settings, const Roads& roads, Shard& home
                [this](std::span<StoreLetter> batch) { take_letters(batch); }),
       answers_(roads.shards.size()),
       timer_(reactor_),
+      catch_up_timer_(reactor_),
       give_up_(reactor_),
       choice_(random_),
       retry_(reactor_) {
@@ -96,7 +99,7 @@ void StoreHost::open() {
 void StoreHost::close(std::move_only_function<void()> done) {
   post([this, done = std::move(done)]() mutable {
     if (state_ == StoreState::closed) return done();
-    store_->close(wall_now(), std::move(done));
+    store_->close(now(), std::move(done));
     arm(store_->next_deadline());
   });
 }
@@ -119,7 +122,7 @@ std::string with_id(std::string document, Random& random) {
 
 void StoreHost::create(NewEntity entity, store::PartitionId topic, Created done) {
   post([this, entity = std::move(entity), topic, done = std::move(done)]() mutable {
-    const Instant now = wall_now();
+    const Instant now = this->now();
     // The store is not asked from inside its own callback.
     auto made = [this, done = std::move(done)](Result<store::PartitionId> id) mutable {
       post([this, done = std::move(done), id = std::move(id)]() mutable {
@@ -161,7 +164,7 @@ void StoreHost::create(NewEntity entity, store::PartitionId topic, Created done)
 
 void StoreHost::update(store::PartitionInfo wanted, Created done) {
   post([this, wanted = std::move(wanted), done = std::move(done)]() mutable {
-    const Instant now = wall_now();
+    const Instant now = this->now();
     auto updated = [this, id = wanted.id, done = std::move(done)](const Result<void>& changed) mutable {
       post([this, id, done = std::move(done), changed]() mutable {
         if (!changed) return done(fail(changed.error()));
@@ -181,7 +184,7 @@ void StoreHost::update(store::PartitionInfo wanted, Created done) {
 
 void StoreHost::remove(store::PartitionId id, Removed done) {
   post([this, id, done = std::move(done)]() mutable {
-    const Instant now = wall_now();
+    const Instant now = this->now();
     store_->delete_partition(now, id, std::move(done));
     end_turn(now);
   });
@@ -202,7 +205,7 @@ void StoreHost::ask(store::PartitionId subscription, RuleQuestion question, Rule
     do ++last_question_;
     while (last_question_ == 0 || questions_.contains(last_question_));
     questions_.emplace(last_question_, std::move(done));
-    const Instant now = wall_now();
+    const Instant now = this->now();
     std::visit(
         [&](auto& one) {
           one.request = static_cast<broker::RequestId>(std::uint64_t{desk_asks} << 32 | last_question_);
@@ -237,7 +240,7 @@ void StoreHost::question_answered(broker::Effect effect) {
 void StoreHost::take_down() {
   post([this] {
     if (state_ != StoreState::open || std::exchange(taken_down_, true)) return;
-    const Instant now = wall_now();
+    const Instant now = this->now();
     store_->fail(now, "it was taken down by an administrator");
     end_turn(now);
   });
@@ -247,7 +250,7 @@ void StoreHost::bring_back() {
   post([this] {
     if (!std::exchange(taken_down_, false)) return;
     opening_since_ = reactor_.now();
-    const Instant now = wall_now();
+    const Instant now = this->now();
     store_->restore(now);
     end_turn(now);
   });
@@ -255,7 +258,7 @@ void StoreHost::bring_back() {
 
 void StoreHost::start_errands() {
   post([this] {
-    const Instant now = wall_now();
+    const Instant now = this->now();
     store_->start_errands(now);
     end_turn(now);
   });
@@ -364,15 +367,34 @@ void StoreHost::on_checkpoint(const Result<journal::Position>& covers) {
 // Turns and time
 
 void StoreHost::apply(std::span<StoreCommand> batch) {
-  const Instant now = wall_now();
+  const Instant now = this->now();
   for (StoreCommand& one : batch) store_->apply(now, one.partition, std::move(one.command));
   end_turn(now);
 }
 
 void StoreHost::take_letters(std::span<StoreLetter> batch) {
-  const Instant now = wall_now();
+  const Instant now = this->now();
   for (StoreLetter& one : batch) store_->store_message(now, one.from, std::move(one.message));
   end_turn(now);
+}
+
+void StoreHost::catch_up(std::move_only_function<void()> done) {
+  post([this, until = reactor_.now() + catch_up_longest, done = std::move(done)]() mutable {
+    catch_up_until(until, std::move(done));
+  });
+}
+
+void StoreHost::catch_up_until(Tick until, std::move_only_function<void()> done) {
+  wake();
+  const bool is_done = store_->next_deadline() > now() && store_->is_settled();
+  if (is_done || state_ != StoreState::open || reactor_.now() >= until) return done();
+  // What is due is done in portions, and the disk takes its time.
+  catching_up_.push_back(
+      [this, until, done = std::move(done)]() mutable { catch_up_until(until, std::move(done)); });
+  if (!catch_up_timer_.armed())
+    catch_up_timer_.arm(reactor_.now() + 1ms, [this] {
+      for (auto& task : std::exchange(catching_up_, {})) task();
+    });
 }
 
 void StoreHost::on_store_message(std::uint16_t to, store::StoreMessage&& message) {
@@ -391,13 +413,13 @@ void StoreHost::on_deadline(Instant due) { arm(due); }
 void StoreHost::arm(Instant due) {
   if (due >= armed_for_) return;
   armed_for_ = due;
-  const Instant now = wall_now();
+  const Instant now = this->now();
   const auto wait = due <= now ? 0ms : std::min<std::chrono::milliseconds>(due - now, timer_longest);
   timer_.arm(reactor_.now() + wait, [this] { wake(); });
 }
 
 void StoreHost::wake() {
-  const Instant now = wall_now();
+  const Instant now = this->now();
   armed_for_ = broker::never;
   store_->wake(now);
   end_turn(now);
@@ -484,13 +506,13 @@ void StoreHost::send_forwards() {
   forwards_posted_ = false;
   const std::size_t before = forwards_.size();
   while (!forwards_.empty() && send_forward(forwards_.front())) forwards_.pop_front();
-  if (before != 0) end_turn(wall_now());
+  if (before != 0) end_turn(now());
 }
 
 // False: the road is full; the request waits and send_forwards() comes again.
 bool StoreHost::send_forward(store::ForwardRequest& request) {
   const auto refused = [&](const Error& error) {
-    store_->forwarded(wall_now(), request.from, request.sequence, error);
+    store_->forwarded(now(), request.from, request.sequence, error);
     return true;
   };
   const auto target = forward_target(request);
@@ -546,7 +568,7 @@ void StoreHost::forward_answered(const broker::Effect& effect) {
     }
     end = std::move(*ended);
   }
-  const Instant now = wall_now();
+  const Instant now = this->now();
   store_->forwarded(now, request.from, request.sequence, std::move(end.error));
   end_turn(now);
 }

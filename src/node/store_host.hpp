@@ -77,6 +77,9 @@ class StoreHost final : private store::StoreOwner {
   void take_down();
   void bring_back();
   [[nodiscard]] bool is_available() const { return available_.load(std::memory_order_relaxed); }
+  // The clock was moved: `done` comes on the store's shard when all that is due has been done and is durable,
+  // or the store is down.
+  void catch_up(std::move_only_function<void()> done);
   // The home shard's directory knows all there is: messages may be forwarded.
   void start_errands();
   [[nodiscard]] net::Mailbox<StoreCommand>& commands() { return commands_; }
@@ -91,7 +94,7 @@ class StoreHost final : private store::StoreOwner {
     bool asked = false;  // to be told of room
   };
 
-  Instant now() override { return wall_now(); }
+  Instant now() override { return roads_.clock.now(); }
   void on_answer(broker::Answer&& answer) override;
   void on_state(store::StoreState state, const std::string& why) override;
   void on_deadline(Instant due) override;
@@ -113,6 +116,7 @@ class StoreHost final : private store::StoreOwner {
   void end_turn(Instant now);
   void arm(Instant due);
   void wake();
+  void catch_up_until(Tick until, std::move_only_function<void()> done);
   void opened();
   void failed(const std::string& why);
   void tell_health();
@@ -136,6 +140,8 @@ class StoreHost final : private store::StoreOwner {
   StoreLetters letters_;             // about transactions of several stores
   std::vector<AnswerRoad> answers_;  // by shard
   net::Timer timer_;
+  net::Timer catch_up_timer_;
+  std::vector<net::Task> catching_up_;
   net::Timer give_up_;
   Instant armed_for_ = broker::never;
 
