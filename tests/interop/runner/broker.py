@@ -24,6 +24,7 @@ def settings(profile, material):
         "restart": {},
         "shutdown": {},
         "admin": {},
+        "clock": {},
         "strict": {"TokenSeconds": 2},
         "limited": {"Quotas": {"Connections": 3}},
         "tls": {"RequireTls": True},
@@ -80,7 +81,7 @@ class Broker:
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 [self.binary, "serve", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}",
-                 "--config", str(self.config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                 "--config", str(self.config), *(["--test-clock"] if self.profile == "clock" else [])], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:

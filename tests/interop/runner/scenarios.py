@@ -94,11 +94,17 @@ ADMIN = [
     "admin/disabled", "admin/wrong-key", "admin/missing", "admin-restart/kept",
 ]
 
+# Messages over plain HTTP, crossed with an SDK, and the clock that tests may move.
+REST = [
+    "rest/send", "rest/receive", "rest/batch", "rest/receive-and-delete", "rest/partitioned", "rest/gone",
+    "rest/rights", "clock/lock",
+]
+
 CLIENTS = {
     "js": SDK + QUEUES + SESSIONS + TOPICS + RULES + PARTITIONS + ADMIN,
     # Only this version and Go list sessions.
     "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + ["session/list"] + TOPICS + PARTITIONS
-    + ADMIN + ["admin/access-rules"],
+    + ADMIN + ["admin/access-rules"] + REST,
     "python-7.14": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + TOPICS + PARTITIONS
     + ADMIN + ["admin/access-rules"],
     "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"]
@@ -185,6 +191,8 @@ PROFILE = {
     "transaction": "queues",
     "admin": "admin",
     "admin-restart": "admin",
+    "rest": "queues",
+    "clock": "clock",
 }
 
 # Scenarios with queues get their own: queue_of gives its name, SHAPES its settings where the defaults of
@@ -208,6 +216,7 @@ SHAPES = {
     "partition/duplicates": {"EnablePartitioning": True, "RequiresDuplicateDetection": True,
                              "DuplicateDetectionHistoryTimeWindow": "PT1M"},
     "partition/forward": {"EnablePartitioning": True, "ForwardTo": "{to}"},
+    "rest/partitioned": {"EnablePartitioning": True},
     "partition-session": {"EnablePartitioning": True, "RequiresSession": True},
     "transaction/rollback": {"LockDuration": f"PT{LOCK_SECONDS}S"},
     "transaction/cross-entity-rollback": {"LockDuration": f"PT{LOCK_SECONDS}S"},

@@ -11,6 +11,7 @@ from azure.servicebus.exceptions import (MessagingEntityNotFoundError, ServiceBu
 
 import admin  # noqa: F401
 import partitions  # noqa: F401  these and the module queues register their scenarios
+import rest  # noqa: F401
 import sessions  # noqa: F401
 import topics  # noqa: F401
 from report import REGISTERED, ask, check, context, run
