@@ -58,6 +58,8 @@ struct Done {  // of Settle, CancelScheduled, SetSessionState, UpdateSettings, A
 struct Refused {
   RequestId request;
   Error error;
+  // Of a send to a store that takes nothing now (`server_busy`): what it was, to be tried elsewhere.
+  std::vector<IncomingMessage> messages{};
 };
 struct Scheduled {
   RequestId request;

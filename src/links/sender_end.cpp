@@ -57,10 +57,16 @@ void SenderEnd::on_transfer(amqp::Link&, amqp::Delivery& delivery, Now now) {
     return refill();
   }
   const std::uint64_t tag = delivery.id | (delivery.settled ? settled_bit : 0);
-  if (delivery.message_format == 0 && !delivery.too_large && !partitions_ && !via_) {
+  if (delivery.message_format == 0 && !delivery.too_large && !via_) {
     auto message = broker::read_message(delivery.payload, context_.random);
     if (!message) return refuse(delivery.id, delivery.settled, message.error(), now);
     message->facts.routing_key = routing_key_;
+    if (partitions_) {
+      const auto sent = partitions_->send(*std::move(message), tag);
+      if (!sent) return refuse(delivery.id, delivery.settled, sent.error(), now);
+      ++unanswered_;
+      return;
+    }
     ++unanswered_;
     return context_.entities.enqueue(entity_->route, *this, tag, *std::move(message));
   }

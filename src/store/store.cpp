@@ -173,14 +173,23 @@ std::optional<Error> Store::Parts::send_refused(const Partition& partition, std:
   return std::nullopt;
 }
 
-void Store::Parts::refuse(PartitionId id, const broker::Command& command, const Error& error) {
+void Store::Parts::refuse(PartitionId id, broker::Command& command, const Error& error) {
+  const bool elsewhere = error.code == Errc::server_busy;
   std::visit(
-      [&](const auto& one) {
+      [&](auto& one) {
         using Command = std::remove_cvref_t<decltype(one)>;
         if constexpr (requires { one.request; }) {
-          if (one.request != broker::RequestId::none) post(id, broker::Refused{one.request, error});
+          if (one.request == broker::RequestId::none) return;
+          broker::Refused refused{one.request, error};
+          if constexpr (std::is_same_v<Command, broker::Enqueue>)
+            if (elsewhere) refused.messages = std::move(one.messages);
+          post(id, std::move(refused));
         } else if constexpr (requires { one.requests; }) {
-          for (const broker::RequestId request : one.requests) post(id, broker::Refused{request, error});
+          for (std::size_t i = 0; i < one.requests.size(); ++i) {
+            broker::Refused refused{one.requests[i], error};
+            if (elsewhere) refused.messages.push_back(std::move(one.messages.at(i)));
+            post(id, std::move(refused));
+          }
         } else if constexpr (std::is_same_v<Command, broker::AttachReceiver>) {
           post(id, broker::ReceiverRefused{one.receiver, error});
         }

@@ -39,7 +39,8 @@ struct Store::Parts final : journal::JournalOwner {
   [[nodiscard]] Error busy(std::string_view entity) const;
   [[nodiscard]] static Error not_found(std::string_view entity);
   // Answers a command that reaches no machine.
-  void refuse(PartitionId id, const broker::Command& command, const Error& error);
+  // A send that another store may take goes back with its messages.
+  void refuse(PartitionId id, broker::Command& command, const Error& error);
   void apply_closed(PartitionId id, broker::Command& command);
 
   // --- store_effects.cpp
@@ -140,7 +141,7 @@ struct Store::Parts final : journal::JournalOwner {
   [[nodiscard]] static bool is_send(const broker::Command& command);
   [[nodiscard]] static Error takes_no_messages(const Partition& subscription);
   [[nodiscard]] static bool is_about_rules(const broker::Command& command);
-  void run_rules(Partition& subscription, const broker::Command& command);
+  void run_rules(Partition& subscription, broker::Command& command);
   // Subscriptions that got copies wait for the topic's record as it does.
   void hear_of_copies(Partition& topic);
   void distribute(Letter&& letter);

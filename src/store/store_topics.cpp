@@ -129,7 +129,7 @@ bool Store::Parts::is_about_rules(const broker::Command& command) {
          std::holds_alternative<broker::SetBinding>(command);
 }
 
-void Store::Parts::run_rules(Partition& subscription, const broker::Command& command) {
+void Store::Parts::run_rules(Partition& subscription, broker::Command& command) {
   Partition* topic = topic_of(subscription);
   if (!topic)
     return refuse(subscription.info.id, command,
