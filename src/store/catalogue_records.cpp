@@ -195,6 +195,7 @@ std::vector<std::uint8_t> encode_partition(const PartitionInfo& info) {
   out.put("kind", Value::symbol(kinds[static_cast<std::size_t>(info.kind)]));
   out.put("name", info.name);
   out.put("created", milliseconds{info.created.time_since_epoch()});
+  if (info.name_space != 0) out.put("namespace", Value{info.name_space});
   if (!info.document.empty()) out.put("document", info.document);
   if (!info.notes.empty()) out.put("notes", info.notes);
   if (info.kind == PartitionKind::topic) {
@@ -225,6 +226,7 @@ Result<PartitionInfo> decode_partition(PartitionId id, Bytes bytes) {
   if (!value->find("name")) in.refuse("name");
   in.get("name", info.name);
   in.get("created", info.created);
+  in.get("namespace", info.name_space);
   in.get("document", info.document);
   in.get("notes", info.notes);
   if (info.kind == PartitionKind::topic) {

@@ -27,6 +27,8 @@ struct PartitionInfo {
   std::string document;
   // What an administrator keeps beside both, as text: notes, access rules, when it was changed.
   std::string notes{};
+  // The number of its namespace, which has names of its own; 0 is the default one.
+  std::uint32_t name_space = 0;
   friend bool operator==(const PartitionInfo&, const PartitionInfo&) = default;
 };
 

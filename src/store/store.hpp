@@ -96,6 +96,7 @@ struct ForwardRequest {
   PartitionId from = PartitionId::none;
   broker::SequenceNumber sequence = 0;  // at `from`; names the forward in forwarded()
   std::string target;
+  std::uint32_t name_space = 0;  // of `from`, and thereby of the target
   Payload message;  // as it is stored
   broker::ForwardedFrom facts;
   // Once an exchange did not match it: `target` is an alternate, and has to be an exchange.
@@ -195,7 +196,7 @@ class Store {
   // The catalogue. An id is assigned when `id` is none; ids are never used twice. `refused` answers come
   // before the call returns.
   void create_partition(Instant now, PartitionId id, std::string name, const broker::QueueSettings& settings,
-                        Created done, std::string notes = {});
+                        Created done, std::string notes = {}, std::uint32_t name_space = 0);
   // A topic or exchange, and what it hands its messages to. `rules` empty: `$Default`, which is always true;
   // `binding` for exchanges only. From `done` on, every message the topic accepts reaches it if it matches.
   struct NewTopic {
@@ -203,6 +204,7 @@ class Store {
     broker::TopicSettings settings;
     std::string document{};
     std::string notes{};
+    std::uint32_t name_space = 0;  // its subscriptions are in the same
   };
   void create_topic(Instant now, NewTopic topic, Created done);
   struct NewSubscription {

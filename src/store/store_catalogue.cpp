@@ -4,9 +4,16 @@
 namespace omnibus::store {
 
 void Store::create_partition(Instant now, PartitionId id, std::string name,
-                             const broker::QueueSettings& settings, Created done, std::string notes) {
+                             const broker::QueueSettings& settings, Created done, std::string notes,
+                             std::uint32_t name_space) {
   parts_->now = now;
-  parts_->create(id, std::move(name), settings, std::move(notes), std::move(done));
+  PartitionInfo info;
+  info.id = id;
+  info.name = std::move(name);
+  info.name_space = name_space;
+  info.settings = settings;
+  info.notes = std::move(notes);
+  parts_->create(std::move(info), std::move(done));
   parts_->settle(false);
 }
 
@@ -114,20 +121,15 @@ Partition* Store::Parts::add(PartitionInfo info) {
   return &partition;
 }
 
-void Store::Parts::create(PartitionId id, std::string name, const broker::QueueSettings& with,
-                          std::string notes, Created done) {
-  if (auto error = create_refused(name)) return done(omnibus::fail(std::move(*error)));
-  if (auto error = broker::check_settings(with)) return done(omnibus::fail(std::move(*error)));
-  if (id == PartitionId::none) id = static_cast<PartitionId>(next_partition);
+void Store::Parts::create(PartitionInfo info, Created done) {
+  if (auto error = create_refused(info.name)) return done(omnibus::fail(std::move(*error)));
+  if (auto error = broker::check_settings(info.settings)) return done(omnibus::fail(std::move(*error)));
+  if (info.id == PartitionId::none) info.id = static_cast<PartitionId>(next_partition);
+  const PartitionId id = info.id;
   if (static_cast<std::uint32_t>(id) < next_partition)
     return done(omnibus::fail(Errc::entity_already_exists, "partition {} is there or was there before",
                               static_cast<std::uint32_t>(id)));
-  PartitionInfo info;
-  info.id = id;
-  info.name = std::move(name);
   info.created = now;
-  info.settings = with;
-  info.notes = std::move(notes);
   if (!add(std::move(info))) return done(omnibus::fail(*broken));
   when_created(id, std::move(done));
 }

@@ -144,6 +144,7 @@ void Store::Parts::forward(Letter&& letter) {
   request.from = letter.from;
   request.sequence = effect.status.sequence;
   request.target = std::move(effect.target);
+  request.name_space = source->info.name_space;
   request.message = std::move(letter.answer.message);
   request.facts = {effect.first_sequence, effect.hops, std::move(effect.changes)};
   request.transfer = effect.transfer;

@@ -111,8 +111,8 @@ struct Store::Parts final : journal::JournalOwner {
   void close_journal();
 
   // --- store_catalogue.cpp
-  void create(PartitionId id, std::string name, const broker::QueueSettings& settings, std::string notes,
-              Created done);
+  // Of a queue; with no id it gets the next.
+  void create(PartitionInfo info, Created done);
   [[nodiscard]] std::optional<Error> create_refused(std::string_view name) const;
   // Journals it and makes its machine. Null: the store is broken.
   [[nodiscard]] Partition* add(PartitionInfo info);

@@ -38,6 +38,7 @@ PartitionInfo example() {
   info.settings.prefetch_bytes = 2'147'483'647;
   info.document = R"({"UserMetadata":"żółć"})";
   info.notes = R"({"UpdatedAt":17})";
+  info.name_space = 3;
   return info;
 }
 PartitionInfo example_topic() {

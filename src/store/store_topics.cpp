@@ -30,6 +30,7 @@ void Store::Parts::create(NewTopic topic, Created done) {
   info.id = static_cast<PartitionId>(next_partition);
   info.kind = PartitionKind::topic;
   info.name = std::move(topic.name);
+  info.name_space = topic.name_space;
   info.created = now;
   info.topic_settings = std::move(topic.settings);
   info.document = std::move(topic.document);
@@ -51,6 +52,7 @@ void Store::Parts::create(NewSubscription subscription, Created done) {
   info.id = static_cast<PartitionId>(next_partition);
   info.kind = PartitionKind::subscription;
   info.name = std::move(subscription.name);
+  info.name_space = topic->info.name_space;
   info.created = now;
   info.settings = std::move(subscription.settings);
   info.topic = subscription.topic;
