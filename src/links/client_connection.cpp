@@ -79,17 +79,17 @@ ClientConnection::ClientConnection(const ConnectionSettings& settings, ClientInf
                                    std::uint32_t number)
     : settings_(settings),
       info_(std::move(info)),
-      sasl_(sasl),
-      validator_(validator),
+      realm_{&sasl, &validator},
       random_(random),
       observer_(observer),
       grants_(std::make_unique<auth::ConnectionGrants>()),
+      port_(port),
       entities_(port, number),
       transactions_(settings.transactions, random_),
       context_{entities_, random_, observer_, transactions_},
       cbs_(RequestNode::make([this](const Request& request, const Responder& responder) {
         wants_tick_ = recheck_links_ = true;  // a token brings its end with it, or fewer rights
-        responder.answer(serve_cbs(request, validator_, *grants_, observer_));
+        responder.answer(serve_cbs(request, *realm_.validator, *grants_, observer_));
       })),
       namespace_management_(RequestNode::make([](const Request& request, const Responder& responder) {
         responder.answer(unknown_operation(request));
@@ -101,6 +101,8 @@ ClientConnection::~ClientConnection() = default;
 void ClientConnection::start(Now now) {
   now_ = now;
   started_ = last_link_gone_ = now.tick;
+  host_named_ = !info_.server_name.empty();
+  if (host_named_) enter(info_.server_name);
   engine_.start(now.tick);
 }
 
@@ -114,20 +116,51 @@ void ClientConnection::receive(Bytes input, Now now) {
 
 amqp::SaslStep ClientConnection::on_sasl_init(const amqp::SaslInit& init) {
   mechanism_ = init.mechanism.text;
+  if (init.hostname && !init.hostname->empty()) {
+    host_named_ = true;
+    enter(*init.hostname);
+  }
   return decide(init.initial_response);
 }
 
 amqp::SaslStep ClientConnection::on_sasl_response(Bytes response) { return decide(response); }
 
 amqp::SaslStep ClientConnection::decide(std::optional<Bytes> response) {
-  const auth::SaslDecision decision = sasl_.decide(mechanism_, response, info_.sasl);
+  const auth::SaslDecision decision = realm_.sasl->decide(mechanism_, response, info_.sasl);
   if (decision.needs_challenge) return {amqp::SaslStep::Kind::challenge, 0, {}};
+  if (mechanism_ == "PLAIN" && response) credentials_ = as_text(*response);
+  // Some clients name their host not before `open`: the rule may be one of that host's namespace, and is
+  // looked for there. Nothing but $cbs is open to them until then.
+  if (decision.code != auth::SaslCode::ok && !host_named_ && !credentials_.empty() && port_.has_namespaces())
+    return {amqp::SaslStep::Kind::outcome, 0, "Welcome!"};
   if (decision.code != auth::SaslCode::ok) {
     observer_.authentication_failed(mechanism_, decision.identity);
     return {amqp::SaslStep::Kind::outcome, static_cast<std::uint8_t>(decision.code), {}};
   }
+  is_decided_ = true;
   grant_base(decision);
   return {amqp::SaslStep::Kind::outcome, 0, "Welcome!"};
+}
+
+bool ClientConnection::enter(std::string_view host) {
+  const auto realm = port_.enter(host);
+  if (!realm) return false;
+  realm_ = *realm;
+  return true;
+}
+
+bool ClientConnection::decide_at_open() {
+  const auto decision = mechanism_.empty()
+                            ? realm_.sasl->decide_without_sasl()
+                            : realm_.sasl->decide(mechanism_, as_bytes(credentials_), info_.sasl);
+  if (decision.code == auth::SaslCode::ok) {
+    grant_base(decision);
+    return true;
+  }
+  grants_ = std::make_unique<auth::ConnectionGrants>();
+  observer_.authentication_failed(mechanism_, decision.identity);
+  close_with(Errc::unauthorized_access, "The namespace of this host name knows no such rule or key.");
+  return false;
 }
 
 void ClientConnection::grant_base(const auth::SaslDecision& decision) {
@@ -137,8 +170,11 @@ void ClientConnection::grant_base(const auth::SaslDecision& decision) {
 
 void ClientConnection::on_open(amqp::Connection&, const amqp::Open& open) {
   wants_tick_ = true;
-  if (mechanism_.empty()) grant_base(sasl_.decide_without_sasl());
   observer_.opened(open.container_id, open.hostname.value_or(""));
+  const std::string_view host = open.hostname.value_or("");
+  const bool moved = !host.empty() && enter(host);
+  if ((moved || !is_decided_) && !decide_at_open()) return;
+  credentials_.clear();
   if (info_.over_limit)
     close_with(Errc::resource_limit_exceeded, "The broker has as many connections as its limit allows.");
 }

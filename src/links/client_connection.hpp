@@ -45,7 +45,8 @@ struct ClientInfo {
   std::string peer;
   std::string transport;
   auth::SaslContext sasl;
-  bool over_limit = false;  // one connection too many: it is let in just far enough to be told so
+  bool over_limit = false;    // one connection too many: it is let in just far enough to be told so
+  std::string server_name{};  // that its TLS hello asked for, or ""
 };
 
 class ClientConnection final : private amqp::Handler {
@@ -97,6 +98,10 @@ class ClientConnection final : private amqp::Handler {
   void on_closed(amqp::Connection& connection, const amqp::Condition* condition) override;
 
   amqp::SaslStep decide(std::optional<Bytes> response);
+  // The host that the client names chooses the namespace. True: it is another one than before.
+  bool enter(std::string_view host);
+  // By the rules of the namespace that `open` chose. False: the connection is being closed.
+  bool decide_at_open();
   void grant_base(const auth::SaslDecision& decision);
   // Which node a link names; or why it may not.
   Result<void> attach_to_node(amqp::Link& link, const amqp::Attach& attach, std::string& shown_address);
@@ -127,14 +132,17 @@ class ClientConnection final : private amqp::Handler {
 
   const ConnectionSettings& settings_;
   const ClientInfo info_;
-  const auth::SaslPolicy& sasl_;
-  const auth::TokenValidator& validator_;
+  Realm realm_;
   Random& random_;
   ConnectionObserver& observer_;
 
   Now now_{};  // of the call in progress
   std::string mechanism_;
+  std::string credentials_;  // of PLAIN, until `open`
+  bool host_named_ = false;  // before `open`
+  bool is_decided_ = false;  // by SASL, as far as it could be
   std::unique_ptr<auth::ConnectionGrants> grants_;
+  EntityPort& port_;
   EntityClient entities_;
   Transactions transactions_;
   LinkContext context_;

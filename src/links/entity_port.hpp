@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "auth/sasl.hpp"
+#include "auth/token_validator.hpp"
 #include "broker/answer.hpp"
 #include "broker/commands.hpp"
 #include "rules/routing.hpp"
@@ -42,9 +44,20 @@ struct EntityFacts {
   [[nodiscard]] bool is_partitioned() const { return !partitions.empty(); }
 };
 
+// Who judges the clients of a namespace. Lives as long as the port that gave it.
+struct Realm {
+  const auth::SaslPolicy* sasl = nullptr;
+  const auth::TokenValidator* validator = nullptr;
+};
+
 class EntityPort {
  public:
   virtual ~EntityPort() = default;
+  // Whether there are several namespaces, so that the name of a host makes a difference.
+  [[nodiscard]] virtual bool has_namespaces() const { return false; }
+  // The client has named the host it wants: that chooses the namespace where find() looks from now on. Nothing:
+  // it is the one as before. Not called once there are links.
+  [[nodiscard]] virtual std::optional<Realm> enter(std::string_view /*host*/) { return std::nullopt; }
   // ASCII case is ignored. Null: there is no such entity.
   [[nodiscard]] virtual std::shared_ptr<const EntityFacts> find(std::string_view name) = 0;
   // Whether the store of a route serves now. A guess that may be old by a moment: a store that is down
