@@ -42,7 +42,16 @@ class AmqpClient final : private amqp::Handler {
 
   static constexpr std::chrono::seconds patience{20};  // only a hanging broker comes near it
 
-  explicit AmqpClient(const std::string& address) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  // Who it says it is, and which host it wants.
+  struct Who {
+    std::string host = "localhost";
+    std::string rule = "RootManageSharedAccessKey";
+    std::string key = "SAS_KEY_VALUE";
+    bool is_refused = false;  // the test wants it to be
+  };
+
+  explicit AmqpClient(const std::string& address) : AmqpClient(address, Who{}) {}
+  AmqpClient(const std::string& address, const Who& who) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(net::parse_host_port(address)->port);
@@ -51,18 +60,26 @@ class AmqpClient final : private amqp::Handler {
     amqp::ConnectionOptions options;
     options.side = amqp::ConnectionOptions::Side::client;
     options.container_id = "test";
-    options.hostname = "localhost";
+    options.hostname = who.host;
     options.sasl_mechanisms = {"PLAIN"};
-    options.sasl_response = std::string{"\0RootManageSharedAccessKey\0SAS_KEY_VALUE", 40};
+    options.sasl_response = std::string(1, '\0') + who.rule + std::string(1, '\0') + who.key;
     amqp::Handler& handler = *this;
     engine_ = std::make_unique<amqp::Connection>(options, handler);
     engine_->start(tick_now());
+    if (who.is_refused) {
+      EXPECT_FALSE(until([this] { return open_ && !ended_; })) << "it was let in";
+      return;
+    }
     EXPECT_TRUE(until([this] { return open_; })) << "no open came";
     session_ = &engine_->begin();
   }
   ~AmqpClient() override { cut(); }
   AmqpClient(const AmqpClient&) = delete;
   AmqpClient& operator=(const AmqpClient&) = delete;
+
+  // Set when the broker closed the connection.
+  [[nodiscard]] const std::optional<amqp::Condition>& closed() const { return closed_; }
+  [[nodiscard]] bool is_open() const { return open_ && !ended_; }
 
   // The socket is gone, without a word.
   void cut() {
@@ -162,6 +179,10 @@ class AmqpClient final : private amqp::Handler {
 
  private:
   void on_open(amqp::Connection&, const amqp::Open&) override { open_ = true; }
+  void on_closed(amqp::Connection&, const amqp::Condition* condition) override {
+    ended_ = true;
+    closed_ = condition ? *condition : amqp::Condition{};
+  }
   void on_attached(amqp::Link& link, const amqp::Attach& attach) override {
     const bool sends = link.role() == amqp::Role::sender;
     heard_[&link].attached = !(sends ? attach.target : attach.source).is_null();
@@ -197,6 +218,8 @@ class AmqpClient final : private amqp::Handler {
 
   int socket_;
   bool open_ = false;
+  bool ended_ = false;
+  std::optional<amqp::Condition> closed_;
   std::map<amqp::Link*, Heard> heard_;
   std::unique_ptr<amqp::Connection> engine_;
   amqp::Session* session_ = nullptr;

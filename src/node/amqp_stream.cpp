@@ -16,6 +16,7 @@ links::ClientInfo info_of(const net::Stream& stream, bool over_limit) {
   info.sasl.tls = stream.encrypted();
   if (const net::PeerCertificate* certificate = stream.client_certificate())
     info.sasl.certificate = auth::ClientCertificate{certificate->subject, certificate->names};
+  info.server_name = stream.server_name();
   info.over_limit = over_limit;
   return info;
 }
@@ -28,8 +29,8 @@ AmqpStream::AmqpStream(Shard& shard, net::Stream& stream, bool over_limit)
       number_(shard.enter(*this)),
       log_(stream.peer(), stream.transport()),
       port_(shard, number_),
-      client_(shard.policy_.connection, info_of(stream, over_limit), shard.sasl_, shard.validator_,
-              shard.random_, log_, port_, number_),
+      client_(shard.policy_.connection, info_of(stream, over_limit), port_.space().sasl(),
+              port_.space().validator(), shard.random_, log_, port_, number_),
       timer_(shard.reactor()) {
   shard_.streams_.emplace(number_, this);
   shard_.connections_ = shard_.streams_.size();

@@ -19,6 +19,8 @@ class AmqpStream final : public net::StreamHandler, public Asker {
   AmqpStream(Shard& shard, net::Stream& stream, bool over_limit);
   ~AmqpStream() override;
 
+  // The number of the namespace that its client has chosen.
+  [[nodiscard]] std::uint32_t name_space() const { return port_.space().facts().number; }
   void close(const Error& why);
   void deliver(broker::Answer& answer, links::Now now) override { client_.deliver(answer, now); }
   void delivered() override { follow_up(); }

@@ -158,8 +158,13 @@ std::string document_difference(const std::string& present, const std::string& w
   return found.take();
 }
 
-Catalogue::Catalogue(const Roads& roads, net::Reactor& reactor, std::vector<NewEntity> wanted, Ready ready)
-    : roads_(roads), reactor_(reactor), wanted_(std::move(wanted)), ready_(std::move(ready)) {
+Catalogue::Catalogue(const Roads& roads, net::Reactor& reactor, std::uint32_t name_space,
+                     std::vector<NewEntity> wanted, Ready ready)
+    : roads_(roads),
+      reactor_(reactor),
+      name_space_(name_space),
+      wanted_(std::move(wanted)),
+      ready_(std::move(ready)) {
   open_.resize(roads.stores.size());
   for (std::size_t i = 0; i < roads.stores.size(); ++i)
     if (roads.stores[i] != nullptr) stores_.push_back(static_cast<std::uint16_t>(i));
@@ -302,11 +307,12 @@ bool Catalogue::add(std::uint16_t store, store::PartitionInfo info, DirectoryCha
 
 void Catalogue::tell_shards(DirectoryChanges changes) {
   const auto shared = std::make_shared<const DirectoryChanges>(std::move(changes));
-  for (Shard* shard : roads_.shards) shard->change_directory(shared);
+  for (Shard* shard : roads_.shards) shard->change_directory(name_space_, shared);
 }
 
 void Catalogue::create_now(NewEntity entity, Done done) {
   const std::string key = ascii_lower(name_of(entity));
+  if (is_leaving_) return done(fail(Errc::not_found, "The namespace is gone."));
   const Entity* present = find(key);
   const bool is_other = present && !present->is_complete() && !take_settings(entity, present->info());
   if ((present && present->is_complete()) || is_other || changing_.contains(key))
@@ -323,7 +329,9 @@ void Catalogue::create_now(NewEntity entity, Done done) {
   auto making = std::make_shared<Making>();
   making->key = key;
   making->done = std::move(done);
-  const std::size_t first = choose_store(key, stores_.size());
+  // Entities that have the same name in many namespaces are not all in one store.
+  const std::size_t first =
+      choose_store(name_space_ == 0 ? key : fmt::format("{}:{}", name_space_, key), stores_.size());
   std::vector<std::uint16_t> indexes;
   for (std::uint16_t i = 0; i < count; ++i)
     if (!present || !present->parts.at(i)) indexes.push_back(i);
@@ -332,7 +340,7 @@ void Catalogue::create_now(NewEntity entity, Done done) {
     const std::uint16_t number =
         topic ? topic->parts.at(index)->store : stores_[(first + index) % stores_.size()];
     const auto of = topic ? topic->parts.at(index)->info.id : store::PartitionId::none;
-    roads_.stores[number]->create(in_place(entity, {index, count}), of,
+    roads_.stores[number]->create(in_place(entity, {index, count}), of, name_space_,
                                   [this, making, number](Result<store::PartitionInfo> made) mutable {
                                     post([this, making, number, made = std::move(made)]() mutable {
                                       made_part(making, number, std::move(made));
@@ -348,7 +356,7 @@ void Catalogue::made_part(const std::shared_ptr<Making>& making, std::uint16_t s
   else if (!making->error)
     making->error = made.error();
   if (--making->missing != 0) return;
-  changing_.erase(making->key);
+  end_change(making->key);
   if (making->error) {
     // What cannot be taken back now is completed when the entity is made again.
     for (const Part& part : making->made)
@@ -449,9 +457,6 @@ void Catalogue::end(Result<void> result) {
       spdlog::error("'{}' is not served: {} of its {} partitions are missing", entity.info().name,
                     std::ranges::count_if(entity.parts, [](const auto& part) { return !part.has_value(); }),
                     entity.parts.size());
-  // Behind what the shards were told, so that a target that is there is found.
-  if (result && ready_)
-    for (const std::uint16_t store : stores_) roads_.stores[store]->start_errands();
   if (auto ready = std::exchange(ready_, nullptr)) ready(std::move(result));
 }
 

@@ -1,10 +1,10 @@
-// All entities of the process: which there are, where they live, and who is told.
+// All entities of one namespace: which there are, where they live, and who is told.
 //
-// A store knows its own partitions; the catalogue knows them all, gives every shard its directory, and
-// chooses the store of a new entity: by its name, so that the choice does not depend on the order. The
-// partitions of one entity go to one store after the other from there; a subscription lives where its topic
-// does. An entity is in the directory when all of its partitions are known. Lives on the first shard; stores
-// report to it by posts, so any thread may call what is public.
+// A store knows its own partitions; the catalogue knows all of its namespace, gives every shard its
+// directory, and chooses the store of a new entity: by its name, so that the choice does not depend on the
+// order. The partitions of one entity go to one store after the other from there; a subscription lives where
+// its topic does. An entity is in the directory when all of its partitions are known. Lives on the first
+// shard; stores report by way of Namespaces.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ class Catalogue {
   // `ready` is called once, on the first shard: when every store is open, what `wanted` names is there, and
   // all shards have been told; or with what makes that impossible. The order of `wanted` does not matter.
   using Ready = std::move_only_function<void(Result<void>)>;
-  Catalogue(const Roads& roads, net::Reactor& reactor, std::vector<NewEntity> wanted, Ready ready);
+  Catalogue(const Roads& roads, net::Reactor& reactor, std::uint32_t name_space,
+            std::vector<NewEntity> wanted, Ready ready);
 
   // Reports of stores. A store that opens again may have other partitions than before; one that is given up
   // will not.
@@ -88,6 +89,9 @@ class Catalogue {
   // A topic goes with its subscriptions. When one partition of several stays, the entity is not served any
   // more; removing it again removes the rest.
   void remove_now(const std::string& name, Done done);
+  // The namespace goes: changes that are under way end, new ones are refused, then all entities are removed.
+  // An error tells of the first one that could not be; `done` comes after the last.
+  void remove_all(Done done);
 
  private:
   // One entity on its way.
@@ -130,10 +134,13 @@ class Catalogue {
   void end(Result<void> result);
   [[nodiscard]] bool add(std::uint16_t store, store::PartitionInfo info, DirectoryChanges& changes);
   void tell_shards(DirectoryChanges changes);
+  void end_change(const std::string& key);
+  void remove_what_is_left();
   void post(net::Task task);
 
   const Roads& roads_;
   net::Reactor& reactor_;
+  const std::uint32_t name_space_;
   const Life life_ = begin_life();
   Entities entities_;
   Names queues_;  // into entities_, whose nodes never move
@@ -146,6 +153,8 @@ class Catalogue {
   std::set<std::string, std::less<>> changing_;
   std::size_t missing_ = 0;
   bool begun_ = false;
+  Done remove_all_;  // set: the namespace goes
+  bool is_leaving_ = false;
   Ready ready_;
 };
 

@@ -31,6 +31,12 @@ store::PartitionInfo with(store::PartitionInfo info, const Catalogue::Update& up
   return info;
 }
 
+// Of a subscription's lower-cased name; "" of any other.
+std::string topic_of(const std::string& key) {
+  const auto at = key.rfind("/subscriptions/");
+  return at == std::string::npos ? std::string{} : key.substr(0, at);
+}
+
 }  // namespace
 
 void Catalogue::list_or_not(Entities::iterator entity, bool is_there) {
@@ -76,6 +82,7 @@ std::shared_ptr<Catalogue::Changing> Catalogue::begin_change(const std::string& 
     done(fail(std::move(error)));
     return nullptr;
   };
+  if (is_leaving_) return no({Errc::not_found, "The namespace is gone."});
   if (entity == nullptr)
     return no({Errc::not_found, fmt::format("The messaging entity '{}' could not be found.", key)});
   const std::string& shown = entity->info().name;
@@ -112,7 +119,7 @@ void Catalogue::updated_part(const std::shared_ptr<Changing>& changing, std::uin
     changing->error = updated.error();
   }
   if (--changing->missing != 0) return;
-  changing_.erase(changing->key);
+  end_change(changing->key);
   if (changing->error) {
     for (const Part& part : changing->before)
       roads_.stores[part.store]->update(part.info, [key = changing->key](const auto& back) {
@@ -153,7 +160,7 @@ void Catalogue::removed_part(const std::shared_ptr<Changing>& changing, Part par
   else if (!changing->error)
     changing->error = removed.error();
   if (--changing->missing != 0) return;
-  changing_.erase(changing->key);
+  end_change(changing->key);
   const auto is_gone = [&](const Part& one) {
     return std::ranges::any_of(changing->changed, [&](const Part& gone) {
       return one.store == gone.store && (one.info.id == gone.info.id || one.info.topic == gone.info.id);
@@ -184,6 +191,47 @@ void Catalogue::removed_part(const std::shared_ptr<Changing>& changing, Part par
     changing->error->detail += fmt::format(" {} of its partitions are removed; remove it again for the rest.",
                                            changing->changed.size());
   changing->done(fail(*changing->error));
+}
+
+// The end of a namespace
+
+void Catalogue::end_change(const std::string& key) {
+  changing_.erase(key);
+  // In a later turn: what has ended is told first.
+  if (is_leaving_ && changing_.empty()) post([this] { remove_what_is_left(); });
+}
+
+void Catalogue::remove_all(Done done) {
+  is_leaving_ = true;
+  remove_all_ = std::move(done);
+  if (changing_.empty()) remove_what_is_left();
+}
+
+void Catalogue::remove_what_is_left() {
+  if (!remove_all_) return;
+  auto changing = std::make_shared<Changing>();
+  changing->done = std::exchange(remove_all_, nullptr);
+  std::vector<Part> parts;
+  // Subscriptions go with their topics.
+  for (const auto& [key, entity] : entities_)
+    if (entity.info().kind != store::PartitionKind::subscription || !find(topic_of(key)))
+      for (const auto& part : entity.parts)
+        if (part) parts.push_back(*part);
+  queues_.clear();
+  topics_.clear();
+  entities_.clear();
+  changing->missing = parts.size();
+  if (parts.empty()) return changing->done({});
+  for (const Part& part : parts)
+    roads_.stores[part.store]->remove(part.info.id, [this, changing](Result<void> removed) {
+      post([changing, removed = std::move(removed)] {
+        if (!removed && removed.error().code != Errc::not_found && !changing->error)
+          changing->error = removed.error();
+        if (--changing->missing != 0) return;
+        if (changing->error) return changing->done(fail(*changing->error));
+        changing->done({});
+      });
+    });
 }
 
 }  // namespace omnibus::node

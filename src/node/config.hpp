@@ -84,6 +84,7 @@ struct Config {
   std::uint32_t links_per_connection_max = 10'000;
   std::uint32_t long_polls_max = 1'000;  // receives over HTTP that wait, of one shard
   // 0: no limit.
+  std::uint32_t namespaces_max = 1'000;          // beside the default one
   std::uint32_t entities_max = 10'000;           // queues, topics and exchanges of a namespace
   std::uint32_t partitioned_entities_max = 100;  // of them
   std::uint32_t subscriptions_per_topic_max = 2'000;
@@ -92,7 +93,8 @@ struct Config {
   TlsSettings tls;
   std::vector<auth::CertificateRights> client_certificates;
   std::vector<auth::JwtIssuerSettings> jwt_issuers;
-  std::vector<NamespaceSettings> namespaces;  // at most one for now; empty: one with the defaults
+  // The first is the default one, which has every host name that no other has. Empty: one with the defaults.
+  std::vector<NamespaceSettings> namespaces;
 };
 
 struct Finding {

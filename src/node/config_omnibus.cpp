@@ -82,8 +82,9 @@ void read_quota(const Place& at, Config& config) {
   read_count(at, 0, no_maximum, config.*member);
 }
 
-constexpr std::array<Key<Config>, 7> quota_keys = {{
+constexpr std::array<Key<Config>, 8> quota_keys = {{
     {"Connections", read_quota<&Config::connections_max>},
+    {"Namespaces", read_quota<&Config::namespaces_max>},
     {"Entities", read_quota<&Config::entities_max>},
     {"PartitionedEntities", read_quota<&Config::partitioned_entities_max>},
     {"SubscriptionsPerTopic", read_quota<&Config::subscriptions_per_topic_max>},

@@ -271,6 +271,8 @@ void finish_entities(Reading& reading, Config& config);
 [[nodiscard]] std::vector<KnownObject> exchange_objects();
 // `AuthorizationRules` of a namespace or an entity.
 void read_rules(const Place& at, std::vector<auth::RuleDocument>& into);
+// Those that choose a namespace; in lower case.
+void read_host_names(const Place& at, std::vector<std::string>& into);
 // Reads the object `UserConfig`, and the tables that takes.
 void read_user_config(const Place& at, Config& into);
 [[nodiscard]] std::vector<KnownObject> user_config_objects();

@@ -235,8 +235,10 @@ TEST(Config, WrongTypesSayWhatIsExpected) {
   EXPECT_THAT(findings_of(R"("RequireTls": "true")"), ElementsAre(HasSubstr("expected true or false")));
   EXPECT_THAT(findings_of(R"("Shards": 1.5)"), ElementsAre(HasSubstr("expected an integer")));
   EXPECT_THAT(findings_of(R"("Stores": 1025)"), ElementsAre(HasSubstr("expected an integer from 0 to 1024")));
-  EXPECT_THAT(findings_of(R"("StoreFolders": ["disk"])"), ElementsAre(HasSubstr("expected an absolute path")));
-  EXPECT_THAT(findings_of(R"("StoreFolders": ["/a", "/a"])"), ElementsAre(HasSubstr("two stores cannot share")));
+  EXPECT_THAT(findings_of(R"("StoreFolders": ["disk"])"),
+              ElementsAre(HasSubstr("expected an absolute path")));
+  EXPECT_THAT(findings_of(R"("StoreFolders": ["/a", "/a"])"),
+              ElementsAre(HasSubstr("two stores cannot share")));
   EXPECT_THAT(findings_of(R"("Shards": 99999999999999999999)"),
               ElementsAre(HasSubstr("expected an integer")));
   EXPECT_THAT(findings_of(R"("Listen": "a:1")"), ElementsAre(HasSubstr("expected an array")));
@@ -265,13 +267,26 @@ TEST(Config, TheStandardFrameLimitDoesNotDependOnTheOrderOfKeys) {
   EXPECT_TRUE(read_settings(R"("MaxFrameBytes": 262145, "Profile": "Premium")").config);
 }
 
-TEST(Config, OnlyOneNamespaceForNow) {
-  const auto reading = read("{\"UserConfig\": {\"Namespaces\": [{},\n{},\n{\"Name\": 1}]}}");
-  EXPECT_FALSE(reading.config);
+TEST(Config, FurtherNamespacesHaveNamesAndHostNamesOfTheirOwn) {
+  const auto good = read(R"({"UserConfig": {"Namespaces": [
+      {"Queues": [{"Name": "orders"}]},
+      {"Name": "billing", "HostNames": ["billing.test"], "Queues": [{"Name": "orders"}]}]}})");
+  ASSERT_TRUE(good.config) << (texts(good).empty() ? "" : texts(good).front());
+  EXPECT_EQ(good.config->namespaces.at(1).name, "billing");
+  EXPECT_EQ(good.config->namespaces.at(1).queues.size(), 1u) << "names of entities are a namespace's own";
+
+  const auto bad = read(
+      "{\"UserConfig\": {\"Namespaces\": [{\"HostNames\": [\"a.test\"]},\n{},\n{\"Name\": \"a.b\"},\n"
+      "{\"Name\": \"SBEmulatorNS\"},\n{\"Name\": \"c\", \"HostNames\": [\"a.test\"]},\n"
+      "{\"Name\": \"d\", \"HostNames\": [\"sbemulatorns.localhost\"]}]}}");
+  EXPECT_FALSE(bad.config);
   EXPECT_THAT(
-      texts(reading),
-      ElementsAre("error line 2: UserConfig.Namespaces[1]: more than one namespace is not supported yet",
-                  "error line 3: UserConfig.Namespaces[2].Name: expected a text"));
+      texts(bad),
+      ElementsAre("error line 2: UserConfig.Namespaces[1]: 'Name' is missing",
+                  HasSubstr("line 3: UserConfig.Namespaces[2].Name: expected 1 to 63 letters"),
+                  "error line 4: UserConfig.Namespaces[3]: another namespace has this name",
+                  "error line 5: UserConfig.Namespaces[4]: another namespace has one of its host names",
+                  "error line 6: UserConfig.Namespaces[5]: another namespace has one of its host names"));
 }
 
 TEST(Config, HostNamesBecomeLowerCaseAndAreThereOnce) {

@@ -3,18 +3,18 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "auth/access_rules.hpp"
 #include "auth/faults.hpp"
 #include "base/text.hpp"
 #include "node/config_reader.hpp"
+#include "node/namespace_register.hpp"
 
 namespace omnibus::node {
 namespace {
 
-constexpr std::size_t host_name_bytes_max = 253;
-constexpr std::size_t host_names_max = 64;
-constexpr std::size_t namespace_name_bytes_max = 260;
+constexpr std::size_t emulator_name_bytes_max = 260;
 
 void not_supported_yet(const Place& at, Config&) {
   const auto* items = at.value().if_array();
@@ -90,28 +90,52 @@ void read_host_name(const Place& at, std::vector<std::string>& into) {
 constexpr std::array<Key<NamespaceSettings>, 7> namespace_keys = {{
     {"Name",
      [](const Place& at, NamespaceSettings& space) {
-       read_plain_name(at, namespace_name_bytes_max, space.name);
+       read_plain_name(at, emulator_name_bytes_max, space.name);
      },
      Letters::any_case},
     {"Queues", read_queues, Letters::any_case},
     {"Topics", read_topics, Letters::any_case},
     {"Exchanges", read_exchanges, Letters::exact},
     {"Scripts", read_scripts, Letters::exact},
-    {"HostNames",
-     [](const Place& at, NamespaceSettings& space) {
-       read_array(at, host_names_max, [&](const Place& item) { read_host_name(item, space.host_names); });
-     },
+    {"HostNames", [](const Place& at, NamespaceSettings& space) { read_host_names(at, space.host_names); },
      Letters::any_case},
     {"AuthorizationRules", [](const Place& at, NamespaceSettings& space) { read_rules(at, space.rules); },
      Letters::any_case},
 }};
 constexpr ObjectKeys<NamespaceSettings> namespace_object{"Namespace", Unknown::warning, namespace_keys};
 
+// What all that were read so far have, in lower case.
+struct TakenNames {
+  std::set<std::string> names;
+  std::set<std::string> hosts;
+};
+
+void judge_names(const Place& at, const Members& members, const NamespaceSettings& space, TakenNames& taken) {
+  if (at.value().if_object() == nullptr) return;
+  // The first one has every host name that is left, and the emulator's freedom of names.
+  const auto* name = members.find("Name");
+  if (!taken.names.empty()) {
+    if (name == nullptr) return at.error("'Name' is missing");
+    if (!is_namespace_name(space.name))
+      at.child("Name", name->value)
+          .error(fmt::format("expected 1 to {} letters, digits and '-', which is neither first nor last",
+                             namespace_name_bytes_max));
+  }
+  if (!taken.names.insert(ascii_lower(space.name)).second) return at.error("another namespace has this name");
+  auto hosts = space.host_names;
+  for (auto& host : implied_hosts(space.name))
+    if (std::ranges::find(hosts, host) == hosts.end()) hosts.push_back(std::move(host));
+  for (auto& host : hosts)
+    if (!taken.hosts.insert(std::move(host)).second)
+      return at.error("another namespace has one of its host names");
+}
+
 void read_namespaces(const Place& at, Config& into) {
+  TakenNames taken;
   read_array(at, 1000, [&](const Place& item) {
-    if (into.namespaces.size() == 1) item.error("more than one namespace is not supported yet");
     item.reading().name_space = into.namespaces.size();
-    read_object(item, namespace_object, into.namespaces.emplace_back());
+    const auto members = read_object(item, namespace_object, into.namespaces.emplace_back());
+    judge_names(item, members, into.namespaces.back(), taken);
   });
 }
 
@@ -140,6 +164,10 @@ constexpr ObjectKeys<Config> user_config_object{"UserConfig", Unknown::warning, 
 
 void read_rules(const Place& at, std::vector<RuleDocument>& into) {
   read_array(at, auth::rules_per_scope_default, [&](const Place& item) { read_rule(item, into); });
+}
+
+void read_host_names(const Place& at, std::vector<std::string>& into) {
+  read_array(at, host_names_max, [&](const Place& item) { read_host_name(item, into); });
 }
 
 void read_user_config(const Place& at, Config& into) { read_object(at, user_config_object, into); }

@@ -4,13 +4,25 @@
 
 namespace omnibus::node {
 
+ConnectionPort::ConnectionPort(Shard& shard, std::uint32_t connection)
+    : shard_(shard), connection_(connection), space_(shard.spaces().of_host("")) {}
+
 ConnectionPort::~ConnectionPort() {
   for (const auto& [receiver, route] : receivers_)
     shard_.close_receiver(route, static_cast<broker::ReceiverId>(receiver));
 }
 
 std::shared_ptr<const links::EntityFacts> ConnectionPort::find(std::string_view name) {
-  return shard_.directory().find(name);
+  return space_->directory().find(name);
+}
+
+bool ConnectionPort::has_namespaces() const { return shard_.spaces().has_several(); }
+
+std::optional<links::Realm> ConnectionPort::enter(std::string_view host) {
+  const auto& chosen = shard_.spaces().of_host(host);
+  if (chosen == space_) return std::nullopt;
+  space_ = chosen;
+  return links::Realm{&space_->sasl(), &space_->validator()};
 }
 
 bool ConnectionPort::available(const links::Route& route) const { return shard_.is_available(route.store); }

@@ -63,6 +63,34 @@ Result<void> DataFolder::write_file(const std::string& name, std::string_view co
   return {};
 }
 
+Result<void> DataFolder::write_durable(const std::string& name, std::string_view content) const {
+  const fs::path target = path_ / name;
+  const fs::path draft = path_ / (name + ".new");
+  const auto failed = [](std::string_view step, const fs::path& path) {
+    return fail(Errc::io, "cannot {} '{}': {}", step, path.string(), std::strerror(errno));
+  };
+  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0) return failed("make", draft);
+  Result<void> result;
+  while (!content.empty() && result) {
+    const ssize_t written = ::write(file, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0)
+      result = failed("write", draft);
+    else
+      content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (result && ::fsync(file) != 0) result = failed("sync", draft);
+  ::close(file);
+  if (result && ::rename(draft.c_str(), target.c_str()) != 0) result = failed("rename", draft);
+  if (!result) return result;
+  const int folder = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return failed("open", path_);
+  if (::fsync(folder) != 0) result = failed("sync", path_);
+  ::close(folder);
+  return result;
+}
+
 void DataFolder::remove_file(const std::string& name) const {
   std::error_code ignored;  // absent is as good as removed
   fs::remove(path_ / name, ignored);

@@ -25,6 +25,8 @@ class DataFolder {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   // Replaces a file whole: readers see the old or the new content, never a part.
   [[nodiscard]] Result<void> write_file(const std::string& name, std::string_view content) const;
+  // The same, and on the disk when it returns; only its owner may read it.
+  [[nodiscard]] Result<void> write_durable(const std::string& name, std::string_view content) const;
   void remove_file(const std::string& name) const;
 
  private:

@@ -47,13 +47,20 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
+  // From now on; `token_host` is for a token of another host.
+  void as(std::string host, std::string rule, std::string key, std::string token_host = "") {
+    token_host_ = token_host.empty() ? host : std::move(token_host);
+    host_ = std::move(host);
+    rule_ = std::move(rule);
+    key_ = std::move(key);
+  }
   void send(std::string_view method, std::string_view target, std::string_view body = {},
             std::string_view headers = {}) {
-    const auto token = auth::make_sas_token("https://localhost", auth::default_rule_name, "SAS_KEY_VALUE",
-                                            wall_now() + std::chrono::hours{1});
-    const auto request = fmt::format(
-        "{} {} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {}\r\nContent-Length: {}\r\n{}\r\n{}", method,
-        target, token, body.size(), headers, body);
+    const auto token =
+        auth::make_sas_token("https://" + token_host_, rule_, key_, wall_now() + std::chrono::hours{1});
+    const auto request =
+        fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\nContent-Length: {}\r\n{}\r\n{}",
+                    method, target, host_, token, body.size(), headers, body);
     EXPECT_EQ(::send(socket_, request.data(), request.size(), MSG_NOSIGNAL), ssize_t(request.size()));
   }
   Answer receive() {
@@ -105,6 +112,10 @@ class HttpClient {
   }
 
   int socket_;
+  std::string host_ = "localhost";
+  std::string token_host_ = "localhost";
+  std::string rule_{auth::default_rule_name};
+  std::string key_ = "SAS_KEY_VALUE";
   std::string input_;
 };
 

@@ -13,15 +13,15 @@ void RestShard::Log::message_unreadable(std::string_view entity, std::int64_t se
   spdlog::error("http entity='{}' message {} cannot be sent: {}", entity, sequence_number, why.detail);
 }
 
-RestShard::RestShard(Shard& shard, admin::AdminPort& admin, const rest::RestSettings& settings,
-                     const rest::ToolSettings& tool_settings, Clock* clock, const Roads& roads,
-                     std::uint64_t seed)
+RestShard::RestShard(Shard& shard, std::shared_ptr<Space> space, admin::AdminPort& admin,
+                     const rest::RestSettings& settings, const rest::ToolSettings& tool_settings,
+                     Clock* clock, const Roads& roads, std::uint64_t seed)
     : shard_(shard),
       random_(seed),
       number_(shard.enter(*this)),
-      port_(shard, number_),
-      rest_(settings, shard.validator(), port_, number_, random_, log_),
-      tools_(tool_settings, shard.validator(), admin, rest_,
+      port_(shard, number_, std::move(space)),
+      rest_(settings, port_.space().validator(), port_, number_, random_, log_),
+      tools_(tool_settings, port_.space().validator(), admin, rest_,
              clock ? &clock_.emplace(*clock, roads, shard) : nullptr, random_),
       timer_(shard.reactor()) {}
 

@@ -1,4 +1,4 @@
-// Data and test tools over HTTP on one shard: what RestService and ToolService need of it.
+// Data and test tools over HTTP, of one namespace on one shard: what RestService and ToolService need of it.
 #pragma once
 
 #include <optional>
@@ -16,15 +16,21 @@ namespace omnibus::node {
 
 class RestShard final : public Asker {
  public:
-  // `clock` is null where nobody may move it. Made before the shard runs; all outlive this.
-  RestShard(Shard& shard, admin::AdminPort& admin, const rest::RestSettings& settings,
-            const rest::ToolSettings& tool_settings, Clock* clock, const Roads& roads, std::uint64_t seed);
+  // `clock` is null where nobody may move it. All outlive this.
+  RestShard(Shard& shard, std::shared_ptr<Space> space, admin::AdminPort& admin,
+            const rest::RestSettings& settings, const rest::ToolSettings& tool_settings, Clock* clock,
+            const Roads& roads, std::uint64_t seed);
   ~RestShard() override;
   RestShard(const RestShard&) = delete;
   RestShard& operator=(const RestShard&) = delete;
 
   // False: the request is for somebody else, and untouched.
   [[nodiscard]] bool handle(net::HttpRequest& request, net::HttpReply& reply);
+
+  // Nobody waits for an answer.
+  [[nodiscard]] bool is_quiet() const {
+    return rest_.requests() == 0 && rest_.polls() == 0 && tools_.under_way() == 0;
+  }
 
   void deliver(broker::Answer& answer, links::Now now) override;
   void delivered() override { follow_up(); }

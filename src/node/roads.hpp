@@ -17,7 +17,7 @@
 
 namespace omnibus::node {
 
-class Catalogue;
+class Namespaces;
 class Shard;
 class StoreHost;
 
@@ -65,7 +65,7 @@ struct ConnectionAnswer {
 struct Roads {
   std::vector<Shard*> shards{};
   std::vector<StoreHost*> stores{};  // by number; null where there is none
-  Catalogue* catalogue = nullptr;
+  Namespaces* namespaces = nullptr;
   Clock clock{};  // of messages
 };
 

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <map>
 #include <random>
 #include <set>
 #include <thread>
@@ -26,11 +27,10 @@
 #include "net/reactor.hpp"
 #include "net/tls.hpp"
 #include "node/admin_desk.hpp"
-#include "node/catalogue.hpp"
 #include "node/data_folder.hpp"
-#include "node/entity_notes.hpp"
-#include "node/rest_shard.hpp"
+#include "node/namespaces.hpp"
 #include "node/shard.hpp"
+#include "node/shard_http.hpp"
 #include "node/store_folders.hpp"
 #include "node/store_host.hpp"
 
@@ -49,30 +49,6 @@ constexpr auto recovery_look_every = 50ms;
 // The destructor waits so long for stores to close; what is not closed then is recovered at the next start.
 constexpr auto closing_longest = 10s;
 
-std::vector<NewEntity> entities_of(const Config& config) {
-  std::vector<NewEntity> result;
-  for (const auto& space : config.namespaces) {
-    const auto notes = [](const auto& entry) {
-      EntityNotes all;
-      all.notes.user_metadata = entry.user_metadata;
-      return write_notes(all);
-    };
-    for (const auto& queue : space.queues) result.push_back(NewQueue{queue.settings, notes(queue)});
-    for (const auto& topic : space.topics) {
-      result.push_back(NewTopic{topic.settings, topic.document, notes(topic)});
-      for (const auto& subscription : topic.subscriptions)
-        result.push_back(NewSubscription{.topic = topic.settings.name,
-                                         .exchange = topic.settings.exchange,
-                                         .settings = subscription.settings,
-                                         .rules = subscription.rules,
-                                         .binding = subscription.binding,
-                                         .document = subscription.document,
-                                         .notes = notes(subscription)});
-    }
-  }
-  return result;
-}
-
 bool is_loopback(std::string_view address) {
   const auto parsed = net::parse_host_port(address);
   if (!parsed) return false;
@@ -84,6 +60,11 @@ Result<std::string> read_file(const std::string& path) {
   std::string content{std::istreambuf_iterator<char>(in), {}};
   if (!in) return fail(Errc::io, "cannot read '{}'", path);
   return content;
+}
+
+std::uint64_t new_seed() {
+  std::random_device entropy;
+  return (std::uint64_t{entropy()} << 32) | entropy();
 }
 
 // Thousands of connections need as many file handles; the soft limit is often 1024.
@@ -110,25 +91,10 @@ struct Server::Impl final : net::ConnectionHandler {
   std::vector<std::unique_ptr<Shard>> shards;  // as the pool's
   Roads roads;
   std::vector<std::unique_ptr<StoreHost>> stores;
-  std::unique_ptr<Catalogue> catalogue;
-  std::unique_ptr<AdminDesk> desk;
-  admin::ManagementSettings management;
-  rest::RestSettings rest_settings;
-  rest::ToolSettings tool_settings;
-  // By shard, each for its own requests.
-  struct Management {
-    Management(Impl& impl, Shard& shard, std::uint64_t seed)
-        : random(seed),
-          door(*impl.desk, shard.reactor()),
-          service(impl.management, shard.validator(), door, random),
-          rest(shard, door, impl.rest_settings, impl.tool_settings,
-               impl.options.test_clock ? &impl.roads.clock : nullptr, impl.roads, random.next()) {}
-    Random random;
-    AdminDoor door;
-    admin::ManagementService service;
-    RestShard rest;
-  };
-  std::vector<std::unique_ptr<Management>> managements;
+  std::unique_ptr<Namespaces> namespaces;
+  auth::AccessRules default_rules;  // of the default namespace
+  ShardHttp::Settings http_settings;
+  std::vector<std::unique_ptr<ShardHttp>> https;  // by shard
   std::promise<Result<void>> stores_ready;
   std::unique_ptr<net::Listener> listener;
   bool running = false;
@@ -137,7 +103,7 @@ struct Server::Impl final : net::ConnectionHandler {
 
   Result<void> prepare();
   Result<void> prepare_stores();
-  Result<void> prepare_management();
+  Result<void> prepare_namespaces();
   Result<Instant> namespace_created();
   Result<void> open_stores();
   Result<void> listen(std::shared_ptr<net::TlsContext> tls);
@@ -162,10 +128,8 @@ struct Server::Impl final : net::ConnectionHandler {
     if (auto switched = switch_store(request)) return reply.send(*std::move(switched));
     if (!admin::is_management(request)) return reply.send(http->answer(request, tick_now()));
     for (std::size_t i = 0; i < shards.size(); ++i)
-      if (&shards[i]->reactor() == request.reactor) {
-        if (managements[i]->rest.handle(request, reply)) return;
-        return managements[i]->service.handle(std::move(request), std::move(reply), wall_now());
-      }
+      if (&shards[i]->reactor() == request.reactor)
+        return https[i]->handle(std::move(request), std::move(reply));
     check(false, "a request comes to one of our shards");
   }
   void on_trouble(const Error& what) override { spdlog::error("listener: {}", what.detail); }
@@ -200,16 +164,14 @@ Result<void> Server::Impl::prepare() {
   raise_file_limit();
   pool = std::make_unique<net::ShardPool>(std::min<std::size_t>(config.shards, shards_max));
   listeners_plane = &health.add("listeners");
-  std::random_device entropy;
   for (std::size_t i = 0; i < pool->size(); ++i) {
-    const std::uint64_t seed = (std::uint64_t{entropy()} << 32) | entropy();
     auto& plane = health.add(fmt::format("shard {}", i), shard_pulse_max);
     shards.push_back(std::make_unique<Shard>((*pool)[i], ShardPlace{i, &roads, options.storage.answers_max},
-                                             policy, seed, plane));
+                                             policy, new_seed(), plane));
     roads.shards.push_back(shards.back().get());
   }
   if (auto done = prepare_stores(); !done) return fail(done.error());
-  if (auto done = prepare_management(); !done) return fail(done.error());
+  if (auto done = prepare_namespaces(); !done) return fail(done.error());
 
   pool->start();
   running = true;
@@ -261,40 +223,46 @@ Result<void> Server::Impl::prepare_stores() {
         std::make_unique<StoreHost>(std::move(settings), roads, *shards[number % shards.size()], plane));
     roads.stores[number] = stores.back().get();
   }
-  catalogue =
-      std::make_unique<Catalogue>(roads, (*pool)[0], entities_of(options.config),
-                                  [this](Result<void> result) { stores_ready.set_value(std::move(result)); });
-  roads.catalogue = catalogue.get();
   return {};
 }
 
-Result<void> Server::Impl::prepare_management() {
+Result<void> Server::Impl::prepare_namespaces() {
   const Config& config = options.config;
-  const NamespaceSettings standard;
-  const auto& space = config.namespaces.empty() ? standard : config.namespaces.front();
-  const bool is_premium = config.profile == Config::Profile::premium;
-  management.name_space.name = space.name;
-  management.name_space.is_premium = is_premium;
   auto created = namespace_created();
   if (!created) return fail(created.error());
-  management.name_space.created = *created;
+  namespaces = std::make_unique<Namespaces>(Namespaces::Setting{.roads = roads,
+                                                                .reactor = (*pool)[0],
+                                                                .config = config,
+                                                                .folder = *folder,
+                                                                .default_rules = default_rules,
+                                                                .default_created = *created,
+                                                                .only_loopback = only_loopback});
+  roads.namespaces = namespaces.get();
+  if (auto done =
+          namespaces->prepare([this](Result<void> result) { stores_ready.set_value(std::move(result)); });
+      !done)
+    return done;
+
+  const bool is_premium = config.profile == Config::Profile::premium;
+  auto& management = http_settings.management;
+  management.name_space.is_premium = is_premium;
   if (!is_premium) management.defaults = {.message_bytes_max = 256 * 1024, .message_size_settable = false};
   management.defaults.partition_count = config.partition_count;
-  management.auth_off = !config.auth_on;
-  management.require_tls = config.require_tls;
-  rest_settings = {.name_space = space.name, .auth_off = !config.auth_on, .require_tls = config.require_tls};
-  rest_settings.polls_max = config.long_polls_max;
-  tool_settings = {.name_space = space.name, .auth_off = !config.auth_on, .require_tls = config.require_tls};
-  for (const NewEntity& entity : entities_of(config))
-    tool_settings.configured.insert(ascii_lower(name_of(entity)));
+  const auto judge = [&](auto& settings) {
+    settings.auth_off = !config.auth_on;
+    settings.require_tls = config.require_tls;
+  };
+  judge(management);
+  judge(http_settings.rest);
+  judge(http_settings.tools);
+  judge(http_settings.namespaces);
+  http_settings.rest.polls_max = config.long_polls_max;
+  http_settings.test_clock = options.test_clock;
   if (options.test_clock)
     spdlog::warn(
-        "--test-clock: whoever may manage the namespace can move the time of messages; for tests only");
-  desk = std::make_unique<AdminDesk>(roads, *catalogue, (*pool)[0], config, policy.rules);
-  std::random_device entropy;
+        "--test-clock: whoever may manage a namespace can move the time of messages; for tests only");
   for (const auto& shard : shards)
-    managements.push_back(
-        std::make_unique<Management>(*this, *shard, (std::uint64_t{entropy()} << 32) | entropy()));
+    https.push_back(std::make_unique<ShardHttp>(http_settings, *namespaces, roads, *shard, new_seed()));
   return {};
 }
 
@@ -363,6 +331,8 @@ Result<void> Server::Impl::listen(std::shared_ptr<net::TlsContext> tls) {
   auto listening = net::Listener::open(*pool, std::move(settings), *this);
   if (!listening) return fail(listening.error());
   listener = *std::move(listening);
+  if (const auto first = net::parse_host_port(listener->addresses().front()))
+    http_settings.namespaces.port = first->port;
   listeners_plane->serves(true);
   return write_listen_file();
 }
@@ -376,26 +346,11 @@ void Server::Impl::close_stores() {
 Result<void> Server::Impl::prepare_auth() {
   const Config& config = options.config;
   const Instant now = wall_now();
-  for (const auto& space : config.namespaces) {
-    for (const auto& document : space.rules) {
-      auto rule = auth::make_rule(document, now);
-      if (!rule) return fail(rule.error());
-      default_rule_configured |= rule->key_name == auth::default_rule_name;
-      if (auto put = policy.rules.put("", *std::move(rule)); !put) return fail(put.error());
-    }
-    const auto put_rules = [&](const auto& entity) -> Result<void> {
-      for (const auto& document : entity.rules) {
-        auto rule = auth::make_rule(document, now);
-        if (!rule) return fail(rule.error());
-        if (auto put = policy.rules.put(entity.settings.name, *std::move(rule)); !put)
-          return fail(put.error());
-      }
-      return {};
-    };
-    for (const auto& queue : space.queues)
-      if (auto put = put_rules(queue); !put) return fail(put.error());
-    for (const auto& topic : space.topics)
-      if (auto put = put_rules(topic); !put) return fail(put.error());
+  if (!config.namespaces.empty()) {
+    const NamespaceSettings& first = config.namespaces.front();
+    if (auto put = put_configured_rules(first, now, default_rules); !put) return put;
+    default_rule_configured = std::ranges::any_of(
+        first.rules, [](const auto& rule) { return rule.key_name == auth::default_rule_name; });
   }
   if (!default_rule_configured) {
     auto made = auth::default_key(only_loopback, folder->path() / "root.key");
@@ -405,7 +360,7 @@ Result<void> Server::Impl::prepare_auth() {
       spdlog::warn("'{}' can be read by other users", (folder->path() / "root.key").string());
     auto rule = auth::make_default_rule(key.key, now);
     if (!rule) return fail(rule.error());
-    if (auto put = policy.rules.put("", *std::move(rule)); !put) return fail(put.error());
+    if (auto put = default_rules.put("", *std::move(rule)); !put) return fail(put.error());
   }
   auto issuers = std::make_shared<auth::JwtIssuers>();
   for (const auto& issuer : config.jwt_issuers)
@@ -466,9 +421,8 @@ Server::~Server() {
   // The pool closes streams on its way out; they still look at their shard and at stores.
   if (impl_->pool) impl_->pool->stop();
   impl_->listener.reset();
-  impl_->managements.clear();
-  impl_->desk.reset();
-  impl_->catalogue.reset();
+  impl_->https.clear();
+  impl_->namespaces.reset();
   impl_->stores.clear();
   impl_->shards.clear();
   impl_->pool.reset();

@@ -1,6 +1,6 @@
 #include "node/shard.hpp"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
@@ -16,13 +16,11 @@ Shard::Shard(net::Reactor& reactor, ShardPlace place, const Policy& policy, std:
              admin::Health::Plane& plane)
     : reactor_(reactor),
       policy_(policy),
-      rules_(policy.rules),
-      sasl_(policy.sasl, rules_),
-      validator_({.auth_off = policy.sasl.auth_off}, rules_, *policy.issuers),
       random_(seed),
       plane_(plane),
       pulse_(reactor),
       place_(place),
+      spaces_(policy.sasl, *policy.issuers),
       answers_(reactor, place.answers_max,
                [this](std::span<ConnectionAnswer> batch) { take_answers(batch); }) {}
 
@@ -59,26 +57,48 @@ std::uint32_t Shard::enter(Asker& asker) {
   return number;
 }
 
-void Shard::change_directory(std::shared_ptr<const DirectoryChanges> changes) {
-  reactor_.post(while_alive(life_, [this, changes = std::move(changes)] { apply(*changes); }));
+void Shard::put_space(std::shared_ptr<const SpaceFacts> facts, net::Task done) {
+  reactor_.post(while_alive(life_, [this, facts = std::move(facts), done = std::move(done)]() mutable {
+    spaces_.put(std::move(facts));
+    done();
+  }));
 }
 
-void Shard::apply(const DirectoryChanges& changes) {
-  directory_.apply(changes);
+void Shard::drop_space(std::uint32_t number, net::Task done) {
+  reactor_.post(while_alive(life_, [this, number, done = std::move(done)]() mutable {
+    const auto space = spaces_.find(number);
+    spaces_.drop(number);
+    if (space)
+      for_streams(number, [&](AmqpStream& stream) {
+        stream.close({Errc::not_found, fmt::format("The namespace '{}' is gone.", space->facts().name)});
+      });
+    done();
+  }));
+}
+
+void Shard::change_directory(std::uint32_t name_space, std::shared_ptr<const DirectoryChanges> changes) {
+  reactor_.post(
+      while_alive(life_, [this, name_space, changes = std::move(changes)] { apply(name_space, *changes); }));
+}
+
+void Shard::apply(std::uint32_t name_space, const DirectoryChanges& changes) {
+  const auto space = spaces_.find(name_space);
+  if (!space) return;  // it went in the meantime
+  space->apply(changes);
   std::vector<std::string> closed;
-  for (const auto& change : changes) {
+  for (const auto& change : changes)
     if (!change.facts || !broker::may_send(change.facts->status)) closed.push_back(change.name);
-    auto rules = change.facts ? change.access_rules : std::vector<auth::AccessRule>{};
-    if (!rules) continue;
-    if (auto put = rules_.replace(change.name, *std::move(rules)); !put)
-      spdlog::error("the access rules of '{}' are not in effect: {}", change.name, put.error().detail);
-  }
   if (closed.empty()) return;
+  for_streams(name_space, [&](AmqpStream& stream) { stream.entities_changed(closed); });
+}
+
+void Shard::for_streams(std::uint32_t name_space, const std::function<void(AmqpStream&)>& call) {
   std::vector<std::uint32_t> numbers;
   for (const auto& [number, stream] : streams_) numbers.push_back(number);
   for (const std::uint32_t number : numbers)
-    if (const auto stream = streams_.find(number); stream != streams_.end())
-      stream->second->entities_changed(closed);
+    if (const auto stream = streams_.find(number);
+        stream != streams_.end() && stream->second->name_space() == name_space)
+      call(*stream->second);
 }
 
 void Shard::take_answers(std::span<ConnectionAnswer> batch) {

@@ -1,7 +1,7 @@
-// What one core owns: its copy of the access rules, its directory of entities, and its AMQP connections.
+// What one core owns: its copies of the namespaces (access rules, directory of entities), and its AMQP
+// connections.
 //
-// Everything here is touched by the reactor's thread alone, but for what says otherwise. Rules and directory
-// are copies, so that judging a token or finding an entity never waits for another core. Stores that live
+// Everything here is touched by the reactor's thread alone, but for what says otherwise. Stores that live
 // here are StoreHosts of their own.
 #pragma once
 
@@ -25,6 +25,7 @@
 #include "node/directory.hpp"
 #include "node/life.hpp"
 #include "node/roads.hpp"
+#include "node/space.hpp"
 
 namespace omnibus::node {
 
@@ -44,7 +45,6 @@ class Asker {
 // What all shards obey; made before they run and not changed after.
 struct Policy {
   links::ConnectionSettings connection;
-  auth::AccessRules rules;
   auth::SaslSettings sasl;
   std::shared_ptr<const auth::JwtIssuers> issuers;
 };
@@ -69,11 +69,12 @@ class Shard {
   // AMQP connections, those on their way out included. Any thread.
   [[nodiscard]] std::size_t connections() const { return connections_.load(std::memory_order_relaxed); }
 
-  // What a shard knows of entities; changes come from any thread, in the order of the calls.
-  [[nodiscard]] const Directory& directory() const { return directory_; }
-  void change_directory(std::shared_ptr<const DirectoryChanges> changes);
-  // By the rules as this shard knows them.
-  [[nodiscard]] const auth::TokenValidator& validator() const { return validator_; }
+  // What a shard knows of namespaces and their entities; changes come from any thread, in the order of the
+  // calls. `done` comes on this shard. A namespace that is dropped takes its connections along.
+  [[nodiscard]] Spaces& spaces() { return spaces_; }
+  void put_space(std::shared_ptr<const SpaceFacts> facts, net::Task done);
+  void drop_space(std::uint32_t number, net::Task done);
+  void change_directory(std::uint32_t name_space, std::shared_ptr<const DirectoryChanges> changes);
   // Where answers for connections of this shard go. Any thread.
   [[nodiscard]] net::Mailbox<ConnectionAnswer>& answers() { return answers_; }
 
@@ -102,19 +103,18 @@ class Shard {
   void take_answers(std::span<ConnectionAnswer> batch);
   void wait_for_room(std::uint16_t store, Jam& jam);
   void room_at(std::uint16_t store);
-  void apply(const DirectoryChanges& changes);
+  void apply(std::uint32_t name_space, const DirectoryChanges& changes);
+  // Each one that is in this namespace; `call` may end it.
+  void for_streams(std::uint32_t name_space, const std::function<void(AmqpStream&)>& call);
 
   net::Reactor& reactor_;
   const Policy& policy_;
-  auth::AccessRules rules_;
-  const auth::SaslPolicy sasl_;
-  const auth::TokenValidator validator_;
   Random random_;
   admin::Health::Plane& plane_;
   net::Timer pulse_;
   const Life life_ = begin_life();
   const ShardPlace place_;
-  Directory directory_;
+  Spaces spaces_;
   net::Mailbox<ConnectionAnswer> answers_;
   std::map<std::uint16_t, Jam> jams_;
   std::vector<std::uint32_t> answered_;                     // of the batch in work

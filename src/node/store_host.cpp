@@ -9,7 +9,7 @@
 #include "base/check.hpp"
 #include "journal/file_journal.hpp"
 #include "journal/memory_journal.hpp"
-#include "node/catalogue.hpp"
+#include "node/namespaces.hpp"
 #include "node/shard.hpp"
 
 namespace omnibus::node {
@@ -120,8 +120,8 @@ std::string with_id(std::string document, Random& random) {
 
 }  // namespace
 
-void StoreHost::create(NewEntity entity, store::PartitionId topic, Created done) {
-  post([this, entity = std::move(entity), topic, done = std::move(done)]() mutable {
+void StoreHost::create(NewEntity entity, store::PartitionId topic, std::uint32_t name_space, Created done) {
+  post([this, entity = std::move(entity), topic, name_space, done = std::move(done)]() mutable {
     const Instant now = this->now();
     // The store is not asked from inside its own callback.
     auto made = [this, done = std::move(done)](Result<store::PartitionId> id) mutable {
@@ -134,7 +134,7 @@ void StoreHost::create(NewEntity entity, store::PartitionId topic, Created done)
     };
     if (auto* queue = std::get_if<NewQueue>(&entity)) {
       store_->create_partition(now, store::PartitionId::none, queue->settings.name, queue->settings,
-                               std::move(made), std::move(queue->notes));
+                               std::move(made), std::move(queue->notes), name_space);
     } else if (auto* new_topic = std::get_if<NewTopic>(&entity)) {
       if (new_topic->settings.exchange)
         new_topic->document = with_id(std::move(new_topic->document), random_);
@@ -142,7 +142,8 @@ void StoreHost::create(NewEntity entity, store::PartitionId topic, Created done)
                            {.name = new_topic->settings.name,
                             .settings = new_topic->settings,
                             .document = std::move(new_topic->document),
-                            .notes = std::move(new_topic->notes)},
+                            .notes = std::move(new_topic->notes),
+                            .name_space = name_space},
                            std::move(made));
     } else {
       auto& subscription = std::get<NewSubscription>(entity);
@@ -301,7 +302,7 @@ void StoreHost::opened() {
                settings_.number, was_open_ ? "open again" : "open", records_read(), entities,
                partitions.size() - entities, messages, took.count());
   was_open_ = true;
-  roads_.catalogue->store_opened(settings_.number, std::move(partitions));
+  roads_.namespaces->store_opened(settings_.number, std::move(partitions));
 }
 
 void StoreHost::failed(const std::string& why) {
@@ -312,7 +313,7 @@ void StoreHost::failed(const std::string& why) {
       if (was_open_) return;
       // A long recovery that has begun may still end well.
       if (state_ == StoreState::failed)
-        roads_.catalogue->store_given_up(settings_.number, why);
+        roads_.namespaces->store_given_up(settings_.number, why);
       else
         failed(why);
     });
@@ -334,7 +335,7 @@ void StoreHost::tell_health() {
 
 void StoreHost::on_partition_gone(store::PartitionId id, const std::string& name) {
   spdlog::info("store={} entity '{}' is gone", settings_.number, name);
-  roads_.catalogue->partition_gone(settings_.number, id);
+  roads_.namespaces->partition_gone(settings_.number, id);
 }
 
 void StoreHost::on_progress(const store::Progress& progress) {
@@ -464,7 +465,8 @@ void StoreHost::send_answers(std::size_t shard) {
 
 // Queues, topics and exchanges take messages; a subscription has them from its topic alone. [HTTP 12]
 Result<Facts> StoreHost::forward_target(const store::ForwardRequest& request) const {
-  auto target = home_.directory().find(request.target);
+  const auto space = home_.spaces().find(request.name_space);
+  auto target = space ? space->directory().find(request.target) : nullptr;
   if (!target) return fail(Errc::not_found, "The forwarding target '{}' is gone.", request.target);
   if (target->kind == links::EntityKind::subscription)
     return fail(Errc::not_allowed, "The forwarding target '{}' is a subscription.", request.target);

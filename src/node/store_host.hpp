@@ -56,7 +56,7 @@ class StoreHost final : private store::StoreOwner {
   // `done` comes on the store's shard, with the new partition as the catalogue knows it.
   using Created = std::move_only_function<void(Result<store::PartitionInfo>)>;
   // `topic` is the one of a new subscription.
-  void create(NewEntity entity, store::PartitionId topic, Created done);
+  void create(NewEntity entity, store::PartitionId topic, std::uint32_t name_space, Created done);
   // What it already is decides which settings of `wanted` count; `done` brings what is there then.
   void update(store::PartitionInfo wanted, Created done);
   using Removed = std::move_only_function<void(Result<void>)>;

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 
-from . import alternates, damage, flows, ledger_test, load, moves, partitions, topics
+from . import alternates, damage, flows, ledger_test, load, moves, namespaces, partitions, topics
 from .amqp import Connection, Lost, Refused
 from .broker import Broker, NotReady
 from .ledger import DUE_SECONDS, Ledger
@@ -154,7 +154,7 @@ def main(argv):
     parser.add_argument("--kills", type=int, default=50, help="how often to kill it (50)")
     parser.add_argument("--seed", type=int, default=None, help="repeat the choices of an earlier run")
     parser.add_argument("--seconds-each", type=float, default=1.0, help="load before a kill, at most (1)")
-    parser.add_argument("--only", choices=["kills", "damage", "disk"], help="one part only")
+    parser.add_argument("--only", choices=["kills", "damage", "disk", "namespaces"], help="one part only")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line per kill")
     arguments = parser.parse_args(argv)
     if not pathlib.Path(arguments.binary).is_file():
@@ -168,7 +168,7 @@ def main(argv):
 
     verdicts = Verdicts(arguments.verbose)
     verdicts.say("the ledger notices what is wrong", ledger_test.failures(), f"{len(ledger_test.STORIES)} stories")
-    parts = {"kills": _kills, "damage": damage.damaged_files, "disk": damage.full_disk}
+    parts = {"kills": _kills, "damage": damage.damaged_files, "disk": damage.full_disk, "namespaces": namespaces.kills}
     for name, part in parts.items():
         if arguments.only in (None, name):
             _in_folder(name, part, arguments, verdicts)

@@ -25,6 +25,7 @@ def settings(profile, material):
         "shutdown": {},
         "admin": {},
         "clock": {},
+        "namespaces": {"Tls": {"Names": ["own-js.localhost", "own-python.localhost"]}},
         "strict": {"TokenSeconds": 2},
         "limited": {"Quotas": {"Connections": 3}},
         "tls": {"RequireTls": True},
@@ -37,13 +38,16 @@ def settings(profile, material):
             "ClientCertificates": [{"Name": material.client_subject, "Rights": ["Send", "Listen"]}]},
     }[profile]
     entities = scenarios.config_entities() if profile == "queues" else {"Queues": [], "Topics": []}
+    further = [{"Name": "second", "HostNames": ["second.test"], "Queues": [{"Name": "only-in-second"}],
+                "AuthorizationRules": [{"KeyName": "SecondOnly", "PrimaryKey": "second-key",
+                                        "Rights": ["Send", "Listen"]}]}] if profile == "namespaces" else []
     return {
         "UserConfig": {
             "Namespaces": [{"Name": "sbemulatorns", **entities, "AuthorizationRules": [
                 {"KeyName": "SendOnly", "PrimaryKey": "send-only-key", "SecondaryKey": "send-only-key-2",
                  "Rights": ["Send"]},
                 {"KeyName": "ListenOnly", "PrimaryKey": "listen-only-key", "SecondaryKey": "listen-only-key-2",
-                 "Rights": ["Listen"]}]}],
+                 "Rights": ["Listen"]}]}, *further],
             "Logging": {"Type": "Console"}},
         "Omnibus": omnibus,
     }

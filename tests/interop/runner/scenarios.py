@@ -99,12 +99,14 @@ REST = [
     "rest/send", "rest/receive", "rest/batch", "rest/receive-and-delete", "rest/partitioned", "rest/gone",
     "rest/rights", "clock/lock",
 ]
+# A namespace of its own, chosen by its host name, with the data and the administration client.
+NAMESPACES = ["namespace/own"]
 
 CLIENTS = {
-    "js": SDK + QUEUES + SESSIONS + TOPICS + RULES + PARTITIONS + ADMIN,
+    "js": SDK + QUEUES + SESSIONS + TOPICS + RULES + PARTITIONS + ADMIN + NAMESPACES,
     # Only this version and Go list sessions.
     "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + ["session/list"] + TOPICS + PARTITIONS
-    + ADMIN + ["admin/access-rules"] + REST,
+    + ADMIN + ["admin/access-rules"] + REST + NAMESPACES,
     "python-7.14": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + TOPICS + PARTITIONS
     + ADMIN + ["admin/access-rules"],
     "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"]
@@ -164,6 +166,7 @@ CLIENTS = {
         "transaction/unknown-id", "transaction/limit", "transaction/settle", "transaction/commit-fails",
         "transaction/sessions", "transaction/controller-gone", "transaction/connection-lost",
         "transaction/management", "transaction/partition-keys", "transaction/via", "transaction/restart",
+        "namespace/host-in-sasl", "namespace/host-in-open", "namespace/host-in-tls",
     ],
 }
 
@@ -193,6 +196,7 @@ PROFILE = {
     "admin-restart": "admin",
     "rest": "queues",
     "clock": "clock",
+    "namespace": "namespaces",
 }
 
 # Scenarios with queues get their own: queue_of gives its name, SHAPES its settings where the defaults of

@@ -10,6 +10,7 @@ from azure.servicebus.exceptions import (MessagingEntityNotFoundError, ServiceBu
                                          ServiceBusError)
 
 import admin  # noqa: F401
+import namespaces  # noqa: F401
 import partitions  # noqa: F401  these and the module queues register their scenarios
 import rest  # noqa: F401
 import sessions  # noqa: F401

@@ -14,6 +14,7 @@ import handshake  # noqa: E402,F401
 import links  # noqa: E402,F401
 import management  # noqa: E402,F401
 import message_sessions  # noqa: E402,F401
+import namespace_hosts  # noqa: E402,F401
 import rule_requests  # noqa: E402,F401
 import times  # noqa: E402,F401
 import topic_links  # noqa: E402,F401
