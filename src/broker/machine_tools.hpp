@@ -21,8 +21,8 @@ inline constexpr std::string_view no_session_reason = "Session ID is null.";
 inline constexpr std::string_view no_session_description =
     "Session enabled entity doesn't allow a message whose session identifier is null.";
 
-// Numbers that one ReserveNumbers takes at most.
-inline constexpr std::uint32_t reserved_max = 4000;
+// Numbers that one ReserveNumbers takes at most, whatever the settings of links allow.
+inline constexpr std::uint32_t reserved_max = 1'000'000;
 
 // Merges an encoded map of properties into another; values that are null stay, they delete at delivery.
 [[nodiscard]] Result<std::vector<std::uint8_t>> merge_properties(Bytes into, Bytes more);

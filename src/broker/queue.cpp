@@ -49,6 +49,8 @@ QueueCounts Queue::counts() const {
   return counts;
 }
 
+const Totals& Queue::totals() const { return parts_->totals; }
+
 void Queue::Parts::run(const Command& command) {
   if (!failed) pass_time();
   std::visit([this](const auto& one) { on(one); }, command);

@@ -21,6 +21,7 @@
 #include "broker/effects.hpp"
 #include "broker/queue_settings.hpp"
 #include "broker/shared_payloads.hpp"
+#include "broker/totals.hpp"
 #include "broker/transaction_tally.hpp"
 
 namespace omnibus::broker {
@@ -120,6 +121,7 @@ class Queue {
 
   [[nodiscard]] const QueueSettings& settings() const;
   [[nodiscard]] QueueCounts counts() const;
+  [[nodiscard]] const Totals& totals() const;
   // Calls visit for every message that is there: what the journal must keep after recovery.
   void visit_messages(const std::function<void(const StoredMessage&)>& visit) const;
   // What there is, one line per message and session, for support and tests. Work grows with the queue.

@@ -43,6 +43,8 @@ void Queue::Parts::add_copy(const AdoptedCopy& copy, EntryState state) {
 void Queue::adopt(const AdoptedCopy& copy) {
   parts_->appended = std::max(parts_->appended, copy.stored.record);
   parts_->add_copy(copy, EntryState::pending);
+  ++parts_->totals.received;
+  if (copy.sub_queue == SubQueue::dead_letter) ++parts_->totals.dead_lettered;
   parts_->settle_touched();
 }
 

@@ -49,6 +49,7 @@ void Queue::Parts::append_stored(StoredRecord& record) {
   encode_record(writer, record);
   record.head_bytes = static_cast<std::uint32_t>(writer.size());
   appended = effects->sink.append(writer.bytes(), bodies);
+  totals.received += record.items.size();
   add_stored(record, appended, [](const StoredRecord::Item&) { return EntryState::pending; });
 }
 
@@ -67,6 +68,7 @@ void Queue::Parts::store(std::span<const IncomingMessage> messages,
     if (settings.requires_duplicate_detection && facts.message_id) {
       if (history.seen(*facts.message_id, now, settings.duplicate_window)) {
         dropped[i] = 1;
+        ++totals.duplicates;
         continue;
       }
       history.add(*facts.message_id, now, settings.duplicate_window);
@@ -79,6 +81,7 @@ void Queue::Parts::store(std::span<const IncomingMessage> messages,
       if (!with.enqueue_sequence && forwarded->sequence != 0) with.enqueue_sequence = forwarded->sequence;
       if (settings.requires_session && !facts.session_id) {
         item.sub_queue = SubQueue::dead_letter;
+        ++totals.dead_lettered;
         item.scheduled = false;
         with.dead_letter_reason = no_session_reason;
         with.dead_letter_description = no_session_description;
@@ -106,7 +109,10 @@ void Queue::Parts::store_reserved(const Schedule& command) {
   for (std::size_t i = 0; i < command.messages.size(); ++i) {
     const auto& id = command.messages[i].facts.message_id;
     if (settings.requires_duplicate_detection && id) {
-      if (history.seen(*id, now, settings.duplicate_window)) continue;
+      if (history.seen(*id, now, settings.duplicate_window)) {
+        ++totals.duplicates;
+        continue;
+      }
       history.add(*id, now, settings.duplicate_window);
     }
     record.items.clear();
@@ -199,6 +205,7 @@ void Queue::Parts::on(const EnqueueTransferDeadLetter& command) {
   item.size = static_cast<std::uint32_t>(command.message->bytes.size());
   item.properties_bytes = command.message->facts.application_properties_bytes;
   item.sub_queue = SubQueue::transfer_dead_letter;
+  ++totals.dead_lettered;
   MessageChanges with;
   with.dead_letter_reason = truncated(command.reason, dead_letter_text_chars_max);
   with.dead_letter_description = truncated(command.description, dead_letter_text_chars_max);

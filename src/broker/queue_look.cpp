@@ -63,6 +63,7 @@ void Queue::Parts::on(const ReceiveDeferred& command) {
     return refuse(command.request, {Errc::message_not_found, fmt::format("no message {} is deferred in '{}'",
                                                                          *missing, settings.name)});
   active_now();
+  totals.delivered += slots.size();
   Messages answer{command.request, {}};
   if (command.mode == ReceiveMode::peek_lock) {
     const bool of_session = session != no_slot;
@@ -78,6 +79,7 @@ void Queue::Parts::on(const ReceiveDeferred& command) {
     emit(std::move(answer));
     return;
   }
+  totals.completed += slots.size();
   RemovedRecord record;
   std::vector<StoredMessage> dead;
   for (const std::uint32_t slot : slots) {

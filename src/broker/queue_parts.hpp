@@ -251,6 +251,7 @@ struct Queue::Parts {
   SharedChanges last_interned;
 
   std::array<std::array<std::uint64_t, entry_state_count>, sub_queue_count> state_counts{};
+  Totals totals;
   std::uint64_t size_bytes = 0;
   std::uint64_t own_bytes = 0;                  // of it, what is not message bytes
   std::shared_ptr<SharedPayloads> payloads;     // of a subscription

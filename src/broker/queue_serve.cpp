@@ -82,12 +82,14 @@ bool Queue::Parts::deliver(Receiver& receiver, std::uint32_t slot) {
     if (!of_session) new_locks.items.push_back({entry.sequence, token, until});
     emit(Deliver{receiver.id, receiver.mode, token, until, status_of(slot)});
   } else {
+    ++totals.completed;
     new_removals.sequences.push_back(entry.sequence);
     Deliver effect{receiver.id, receiver.mode, token, std::nullopt, status_of(slot)};
     const StoredMessage dead = erase(slot);
     new_deliveries.push_back({{}, std::move(effect), dead});
     ++receiver.on_the_way;
   }
+  ++totals.delivered;
   receivers.served(receiver, bytes);
   return true;
 }

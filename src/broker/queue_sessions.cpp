@@ -47,6 +47,7 @@ void Queue::Parts::leave_session(std::uint32_t lock) {
 
 void Queue::Parts::end_session(std::uint32_t index, bool ran_out) {
   auto& session = sessions[index];
+  if (ran_out) totals.locks_expired += session.held.size();
   // Each one that goes back leaves the list; a lock that ran out counts as an attempt, a link that left
   // does not [contract 4.5].
   while (!session.held.empty()) give_back(locks[session.held.back()].slot, ran_out, ran_out);

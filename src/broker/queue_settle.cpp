@@ -91,6 +91,7 @@ std::optional<Error> Queue::Parts::outcome_refusal(std::uint32_t slot, const Out
 void Queue::Parts::complete_found() {
   active_now();
   if (found.empty()) return;
+  totals.completed += found.size();
   removed_record.sequences.clear();
   for (std::uint32_t& lock : found) {
     lock = locks[lock].slot;
@@ -152,11 +153,14 @@ void Queue::Parts::on(const Settle& command) {
     if (entry.sub_queue == SubQueue::active && with && grown > application_properties_bytes_max) {
       dead_letter(slot, "HeaderSizeExceeded", "The size quota for this stream has been exceeded.", with);
     } else if (std::holds_alternative<Abandon>(command.outcome)) {
+      ++totals.abandoned;
       set_changes(slot, with);
       give_back(slot, true, true);
     } else if (std::holds_alternative<Release>(command.outcome)) {
+      ++totals.released;
       give_back(slot, false, true);
     } else if (std::holds_alternative<Defer>(command.outcome)) {
+      ++totals.deferred;
       append(DeferredRecord{entry.sequence, with});
       set_changes(slot, with);
       set_state(slot, EntryState::deferred);
@@ -187,6 +191,7 @@ void Queue::Parts::give_back(std::uint32_t slot, bool counted, bool journaled) {
 }
 
 void Queue::Parts::expire(std::uint32_t slot) {
+  ++totals.expired;
   if (settings.dead_letter_on_expiration)
     dead_letter(slot, "TTLExpiredException", "The message expired and was dead lettered.", changes_of(slot));
   else
@@ -206,6 +211,7 @@ void Queue::Parts::dead_letter(std::uint32_t slot, std::optional<std::string> re
     with.dead_letter_description = truncated(std::move(*description), dead_letter_text_chars_max);
   SharedChanges shared = intern(std::move(with));
   const Entry& entry = entries[slot];
+  if (entry.sub_queue != SubQueue::dead_letter) ++totals.dead_lettered;
   append(DeadLetteredRecord{entry.sequence, entry.delivery_count, stays, shared});
   move_to_dead_letter(slot, entry.delivery_count, stays, std::move(shared));
 }

@@ -13,7 +13,10 @@ constexpr std::chrono::minutes idle_patience{1};
 void Queue::Parts::pass_time() {
   const std::int64_t at = to_ms(now);
   int left = events_max;
-  for (; left > 0 && locks.first_due() <= at; --left) give_back(locks[locks.first()].slot, true, true);
+  for (; left > 0 && locks.first_due() <= at; --left) {
+    ++totals.locks_expired;
+    give_back(locks[locks.first()].slot, true, true);
+  }
   for (; left > 0 && sessions.first_due() <= now; --left) {
     const std::uint32_t session = sessions.first_to_end();
     const ReceiverId holder = sessions[session].holder;

@@ -43,6 +43,8 @@ TopicCounts Topic::counts() const {
           parts_->rule_set.correlation_filter_count()};
 }
 
+const Totals& Topic::totals() const { return parts_->totals; }
+
 template <class One>
 void Topic::Parts::on(const One& command) {
   const Error error{

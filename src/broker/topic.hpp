@@ -95,6 +95,8 @@ class Topic {
 
   [[nodiscard]] const TopicSettings& settings() const;
   [[nodiscard]] TopicCounts counts() const;
+  // Of what was sent to it; what became of the copies is told by the queues of its subscriptions.
+  [[nodiscard]] const Totals& totals() const;
   // Every message that the topic's subscriptions or its schedule need, each once.
   void visit_messages(const std::function<void(const StoredMessage&)>& visit) const;
   // Releases what the schedule holds, at most `count`, without a record: the topic is being deleted. Answers

@@ -163,6 +163,7 @@ struct Topic::Parts {
   std::size_t distributing = 0;
   std::size_t leaving = 0;
   std::uint64_t scheduled_bytes = 0;
+  Totals totals;
   SequenceNumber next_sequence = 1;
 
   struct Waiting {

@@ -96,6 +96,8 @@ Result<bool> Topic::Parts::publish(std::span<const IncomingMessage> messages,
   // In a transaction there is no sender any more who could be told: it goes to the alternate by itself.
   if (wanted_elsewhere && !numbers && !decided && !record.items.empty() && !anybody) return false;
   std::erase(payloads, nullptr);
+  totals.received += record.items.size();
+  totals.duplicates += messages.size() - record.items.size();
   // A dropped duplicate gets a number of its own, behind the others, that never names a message.
   SequenceNumber stored = record.first;
   SequenceNumber spare = record.first + static_cast<SequenceNumber>(record.items.size());

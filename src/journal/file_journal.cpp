@@ -268,14 +268,21 @@ void FileJournal::submit() {
   struct Outcome {
     std::unique_ptr<Batch> batch;
     std::optional<Failure> failure;
+    std::chrono::nanoseconds took;
   };
   run(
       runners_.write, session_,
-      [writer = writer_, batch = std::move(batch), spare = std::move(spare)]() mutable {
+      [writer = writer_, batch = std::move(batch), spare = std::move(spare),
+       clock = runners_.clock]() mutable {
+        const Tick began = clock ? clock() : Tick{};
         auto failure = writer->write(*batch, std::move(spare));
-        return Outcome{std::move(batch), std::move(failure)};
+        return Outcome{std::move(batch), std::move(failure), clock ? clock() - began : Tick::duration{}};
       },
-      [this](Outcome outcome) { written(std::move(outcome.batch), outcome.failure); });
+      [this](Outcome outcome) {
+        if (runners_.clock && !outcome.failure)
+          counted_.sync_us.add(static_cast<std::uint64_t>(outcome.took / std::chrono::microseconds{1}));
+        written(std::move(outcome.batch), outcome.failure);
+      });
 }
 
 void FileJournal::written(std::unique_ptr<Batch> batch, const std::optional<Failure>& failure) {
@@ -285,6 +292,8 @@ void FileJournal::written(std::unique_ptr<Batch> batch, const std::optional<Fail
   ++counted_.syncs;
   counted_.records_written += batch->records();
   counted_.bytes_written += batch->bytes();
+  counted_.batch_records.add(batch->records());
+  counted_.batch_bytes.add(batch->bytes());
   batch->clear();
   if (free_batches_.size() < 2) free_batches_.push_back(std::move(batch));
   // The disk is not kept waiting while the owner hears of it.

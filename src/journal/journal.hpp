@@ -26,6 +26,8 @@
 #include <string>
 
 #include "base/bytes.hpp"
+#include "base/clock.hpp"
+#include "base/spread.hpp"
 #include "base/result.hpp"
 
 namespace omnibus::journal {
@@ -165,6 +167,10 @@ struct Stats {
   std::uint64_t bytes_written = 0;
   std::uint64_t bytes_since_checkpoint = 0;  // what the next open() would have to replay
   std::uint64_t gathered_bytes = 0;          // appended, not yet handed to the disk
+  // By batch: how long its write with its sync took (when Runners has a clock), and how much it was.
+  Spread sync_us;
+  Spread batch_records;
+  Spread batch_bytes;
 };
 
 class Journal {
@@ -219,10 +225,11 @@ class Journal {
 using Task = std::move_only_function<void()>;
 using Runner = std::function<void(Task)>;
 struct Runners {
-  Runner post;        // back to the owner's core
-  Runner write;       // batches
-  Runner read;        // single records
-  Runner background;  // recovery, checkpoints, relocation, deletion
+  Runner post;                    // back to the owner's core
+  Runner write;                   // batches
+  Runner read;                    // single records
+  Runner background;              // recovery, checkpoints, relocation, deletion
+  std::function<Tick()> clock{};  // any thread; none: syncs are not timed
 };
 
 }  // namespace omnibus::journal

@@ -230,7 +230,13 @@ void Store::Parts::apply(Instant at, PartitionId id, broker::Command&& command) 
     return refuse(id, command, not_found(fmt::format("partition {}", static_cast<std::uint32_t>(id))));
   if (const auto bytes = bytes_sent(command))
     if (const auto error = send_refused(*partition, *bytes)) return refuse(id, command, *error);
-  if (const auto* attach = std::get_if<broker::AttachReceiver>(&command))
+  const auto* attach = std::get_if<broker::AttachReceiver>(&command);
+  if (attach && settings.receivers_max != 0 && partition->queue &&
+      partition->queue->counts().receivers >= settings.receivers_max)
+    return refuse(id, command,
+                  {Errc::resource_limit_exceeded, fmt::format("'{}' has {} receivers, no more are allowed",
+                                                              partition->info.name, settings.receivers_max)});
+  if (attach)
     partition->receivers.attaching(*attach);
   else if (auto* credit = std::get_if<broker::SetCredit>(&command))
     partition->receivers.crediting(*credit);

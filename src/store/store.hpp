@@ -60,6 +60,8 @@ struct StoreSettings {
   // Forwards and due messages of topics wait for start_errands(): for an owner that learns only after the
   // start where their targets are.
   bool errands_wait = false;
+  // Receivers of one partition at a time; 0: no limit. One more is refused with `resource_limit_exceeded`.
+  std::uint32_t receivers_max = 0;
   // Of each topic. What is there already stays when a limit is lowered.
   rules::RuleLimits rule_limits{};
   std::chrono::milliseconds checkpoint_retry = std::chrono::seconds{30};
@@ -230,6 +232,17 @@ class Store {
   [[nodiscard]] std::optional<PartitionInfo> find(PartitionId id) const;
   [[nodiscard]] std::optional<broker::QueueCounts> counts(PartitionId id) const;
   [[nodiscard]] std::optional<broker::TopicCounts> topic_counts(PartitionId id) const;
+  // What partitions hold and did, a stretch of slots at a time: from slot `from` on at most `slots` of them.
+  // Answers where to go on, 0 when that was all. One that comes or goes between two calls may be missed.
+  struct PartitionNumbers {
+    PartitionId id = PartitionId::none;
+    PartitionKind kind = PartitionKind::queue;
+    broker::QueueCounts queue{};  // of a queue or subscription
+    broker::TopicCounts topic{};  // of a topic
+    broker::Totals totals{};
+  };
+  std::size_t visit_numbers(std::size_t from, std::size_t slots,
+                            const std::function<void(const PartitionNumbers&)>& visit) const;
   // One line per message, for support and tests; empty when there is no such partition.
   [[nodiscard]] std::string describe(PartitionId id) const;
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/check.hpp"
 #include "store/store_parts.hpp"
 
@@ -47,6 +49,27 @@ std::optional<broker::QueueCounts> Store::counts(PartitionId id) const {
   const Partition* partition = parts_->partitions.find(id);
   if (!partition || !partition->queue) return std::nullopt;
   return partition->queue->counts();
+}
+
+std::size_t Store::visit_numbers(std::size_t from, std::size_t slots,
+                                 const std::function<void(const PartitionNumbers&)>& visit) const {
+  const auto& table = parts_->partitions;
+  const std::size_t end = std::min(table.slots(), from + slots);
+  for (; from < end; ++from) {
+    const Partition* partition = table.at(from);
+    if (partition == nullptr || partition->deleting) continue;
+    PartitionNumbers numbers{partition->info.id, partition->info.kind};
+    // While the store is not open there are no machines, and nobody knows.
+    if (partition->queue) {
+      numbers.queue = partition->queue->counts();
+      numbers.totals = partition->queue->totals();
+    } else if (partition->topic) {
+      numbers.topic = partition->topic->counts();
+      numbers.totals = partition->topic->totals();
+    }
+    visit(numbers);
+  }
+  return from < table.slots() ? from : 0;
 }
 
 std::optional<broker::TopicCounts> Store::topic_counts(PartitionId id) const {

@@ -83,6 +83,20 @@ TEST(StoreFailure, PlainReceiversGoOnWithTheCreditTheyHaveLeft) {
   EXPECT_EQ(rig.owner->drained[who], 16u);
 }
 
+TEST(StoreFailure, ReceiversPastTheLimitAreRefused) {
+  StoreRig rig{{.store = {.receivers_max = 2}}};
+  rig.open();
+  const auto id = rig.create("orders");
+  for (std::uint32_t i = 1; i <= 3; ++i) rig.attach(id, receiver(i));
+  EXPECT_EQ(rig.store->counts(id)->receivers, 2u);
+  EXPECT_TRUE(rig.owner->attach_answers.contains(receiver(2)));
+  EXPECT_FALSE(rig.owner->attach_answers.contains(receiver(3)));
+  EXPECT_EQ(rig.owner->refused.find(receiver(3))->second.code, Errc::resource_limit_exceeded);
+  rig.apply(id, broker::CloseReceiver{receiver(1)});
+  rig.attach(id, receiver(4));
+  EXPECT_TRUE(rig.owner->attach_answers.contains(receiver(4))) << "there is room again";
+}
+
 // What links to partitioned entities rely on: a partition that is away has nothing, and says so at once when
 // it is back and has something.
 TEST(StoreFailure, ReceiversThatWantToBeToldAreToldWhenTheStoreIsBack) {
