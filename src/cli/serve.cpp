@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/clock.hpp"
+#include "cli/log_format.hpp"
 #include "node/config.hpp"
 #include "node/server.hpp"
 
@@ -33,6 +34,7 @@ struct ServeArguments {
   bool ephemeral = false;
   bool test_clock = false;
   std::string log_level = "info";
+  std::string log_format = "text";
 };
 
 // Reads a configuration and says all findings on stderr. Nothing when there is an error among them.
@@ -86,7 +88,10 @@ int serve(const ServeArguments& arguments) {
   auto logger = spdlog::stderr_color_mt("omnibus");
   spdlog::set_default_logger(logger);
   spdlog::set_level(spdlog::level::from_str(arguments.log_level));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
+  if (arguments.log_format == "json")
+    spdlog::set_formatter(json_log_format());
+  else
+    spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
 
   node::ServeOptions options;
   if (!arguments.config.empty()) {
@@ -101,7 +106,10 @@ int serve(const ServeArguments& arguments) {
 
   // Blocked before any thread is made: they inherit it, and only this thread waits for the end.
   const sigset_t signals = end_signals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  // A service hears by SIGHUP that its files were rotated; a terminal that closes ends its programs.
+  sigset_t all = signals;
+  if (isatty(STDIN_FILENO) == 0) sigaddset(&all, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
   signal(SIGPIPE, SIG_IGN);
   options.give_up = [&signals] {
     const timespec no_time{0, 0};
@@ -116,7 +124,7 @@ int serve(const ServeArguments& arguments) {
   announce(**server, started);
 
   int signal_number = 0;
-  sigwait(&signals, &signal_number);
+  while (sigwait(&all, &signal_number) == 0 && signal_number == SIGHUP) (*server)->reopen_logs();
   spdlog::info("SIG{}: closing connections and going", sigabbrev_np(signal_number));
   (*server)->begin_shutdown();
   wait_for(signals, goodbye_max, [&] { return (*server)->drained(); });
@@ -151,6 +159,9 @@ void add_serve(CLI::App& app, int& status) {
                     "Let POST /$omnibus/clock move the time of messages forward; for tests.");
   command->add_option("--log-level", arguments->log_level, "What is worth a line.")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+  command->add_option("--log-format", arguments->log_format, "Lines for people, or one JSON object per line.")
+      ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   command->callback([arguments, &status] { status = serve(*arguments); });
 }

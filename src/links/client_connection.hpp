@@ -65,6 +65,8 @@ class ClientConnection final : private amqp::Handler {
   [[nodiscard]] bool has_output() const { return engine_.has_output(); }
   [[nodiscard]] std::size_t output_bytes() const { return engine_.output_bytes(); }
   [[nodiscard]] bool finished() const { return engine_.finished(); }
+  [[nodiscard]] std::size_t sessions() const { return engine_.session_count(); }
+  [[nodiscard]] std::size_t links() const { return engine_.link_count(); }
   // Says goodbye; finished() follows the client's answer, or a time-out.
   void close(const Error& why, Now now);
   // The socket is gone: every link hears so.

@@ -67,6 +67,9 @@ Result<std::optional<broker::Effect>> Enlisting::take(broker::Schedule& schedule
     return fail(Errc::entity_disabled, "sending to '{}' is disabled", entity.facts->name);
   const auto route = route_in(transaction, *entity.facts, schedule.messages, false);
   if (!route) return fail(route.error());
+  if (schedule.messages.size() > context.transactions.limits().numbers_max)
+    return fail(Errc::argument_out_of_range, "{} messages to schedule, a request has at most {}.",
+                schedule.messages.size(), context.transactions.limits().numbers_max);
   broker::ReserveNumbers reserve;
   reserve.count = static_cast<std::uint32_t>(schedule.messages.size());
   transaction.begin_asking();

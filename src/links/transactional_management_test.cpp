@@ -74,6 +74,16 @@ TEST(TransactionalManagement, ARollbackSchedulesNothing) {
   EXPECT_EQ(late.condition, "amqp:transaction:unknown-id");
 }
 
+TEST(TransactionalManagement, OneRequestSchedulesSoManyAtMost) {
+  ManagementRig rig;
+  rig.enter();
+  EXPECT_EQ(rig.schedule(Strings(4000, "m")).condition, "amqp:resource-limit-exceeded")
+      << "numbers there are, but a transaction takes fewer messages";
+  const auto more = rig.schedule(Strings(4001, "m"));
+  EXPECT_EQ(more.status, 400);
+  EXPECT_EQ(more.condition, "com.microsoft:argument-out-of-range");
+}
+
 TEST(TransactionalManagement, ScheduledMessagesCountAndKeepToTheKey) {
   ManagementRig rig;
   std::string id = rig.enter();

@@ -4,10 +4,10 @@
 // which sends them all as one command. So to roll back is to forget. An id is good on every session of the
 // connection, and nowhere else.
 //
-// A transaction ends by a discharge, with the link that declared it, or when its time is over: two minutes
-// after its first operation. Of those whose time is over the latest are remembered, so that their client
-// hears why. What is held is bounded: transactions, messages and operations in each, bytes of all.
-// Lives on the connection's core.
+// A transaction ends by a discharge, with the link that declared it, or when its time (two minutes, unless it
+// is set) is over, counted from its first operation. Of those whose time is over the latest are remembered,
+// so that their client hears why. What is held is bounded: transactions, messages and operations in each,
+// bytes of all. Lives on the connection's core.
 #pragma once
 
 #include <array>
@@ -32,6 +32,7 @@ struct TransactionLimits {
   std::uint32_t open_max = 100;          // of one connection
   std::uint32_t messages_max = 100;      // sent and scheduled in one
   std::uint32_t operations_max = 1000;   // settlements and changes of rules in one
+  std::uint32_t numbers_max = 4000;      // reserved by one request that schedules
   std::uint64_t bytes_max = 100u << 20;  // held by all of a connection
   std::chrono::milliseconds time_out{120'000};
 };
@@ -111,6 +112,7 @@ class Transactions {
   // Whether something began that tick() does not know of.
   [[nodiscard]] bool wants_tick() const { return wants_tick_; }
 
+  [[nodiscard]] const TransactionLimits& limits() const { return limits_; }
   [[nodiscard]] std::size_t open() const { return open_.size(); }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 

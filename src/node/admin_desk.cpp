@@ -433,7 +433,8 @@ void AdminDesk::rule_changed(const std::shared_ptr<RuleChange>& change, std::siz
           ->ask(store::PartitionId{change->parts[i].partition}, step(change->after, change->before),
                 [key = change->key](const Result<std::vector<rules::Rule>>& back) {
                   if (!back)
-                    spdlog::error("'{}' is not the same on all partitions: {}", key, back.error().detail);
+                    spdlog::error("entity='{}' is not the same on all partitions: {}", key,
+                                  back.error().detail);
                 });
   change->done(fail(*change->error));
 }

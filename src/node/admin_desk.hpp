@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "admin/admin_port.hpp"
+#include "node/audit_log.hpp"
 #include "node/catalogue.hpp"
 #include "node/config.hpp"
 #include "node/entity_notes.hpp"
@@ -75,7 +76,9 @@ class AdminDesk {
 // The way to the desk from one shard, which it belongs to; answers come there.
 class AdminDoor final : public admin::AdminPort {
  public:
-  AdminDoor(AdminDesk& desk, net::Reactor& home) : desk_(desk), home_(home) {}
+  // `audit_log` may be null, and outlives the door.
+  AdminDoor(AdminDesk& desk, net::Reactor& home, AuditLog* audit_log)
+      : desk_(desk), home_(home), audit_log_(audit_log) {}
 
   void find(std::string name, Answer<admin::Entity> answer) override;
   void list(Listing listing, Answer<admin::Page<admin::Entity>> answer) override;
@@ -97,6 +100,7 @@ class AdminDoor final : public admin::AdminPort {
 
   AdminDesk& desk_;
   net::Reactor& home_;
+  AuditLog* const audit_log_;
   const Life life_ = begin_life();
 };
 

@@ -78,6 +78,7 @@ void AdminDoor::remove_rule(std::string subscription, std::string rule, Answer<v
 void AdminDoor::audit(const admin::AuditEvent& event) {
   spdlog::info("audit who='{}' action={} kind={} entity='{}' peer={} status={}", event.who, event.action,
                event.kind, event.entity, event.peer, event.status);
+  if (audit_log_ != nullptr) audit_log_->write(wall_now(), event);
 }
 
 }  // namespace omnibus::node

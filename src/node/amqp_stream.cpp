@@ -27,7 +27,7 @@ AmqpStream::AmqpStream(Shard& shard, net::Stream& stream, bool over_limit)
     : shard_(shard),
       stream_(stream),
       number_(shard.enter(*this)),
-      log_(stream.peer(), stream.transport()),
+      log_(stream.peer(), stream.transport(), shard.totals_),
       port_(shard, number_),
       client_(shard.policy_.connection, info_of(stream, over_limit), port_.space().sasl(),
               port_.space().validator(), shard.random_, log_, port_, number_),
@@ -50,11 +50,13 @@ void AmqpStream::close(const Error& why) {
 }
 
 void AmqpStream::on_input(Bytes bytes) {
+  shard_.totals_.bytes_in += bytes.size();
   client_.receive(bytes, shard_.now());
   follow_up();
 }
 
 void AmqpStream::wrote(std::size_t bytes) {
+  shard_.totals_.bytes_out += bytes;
   client_.wrote(bytes, shard_.now());
   if (paused_) pace();
 }

@@ -362,7 +362,7 @@ void Catalogue::made_part(const std::shared_ptr<Making>& making, std::uint16_t s
     for (const Part& part : making->made)
       roads_.stores[part.store]->remove(part.info.id, [key = making->key](const Result<void>& taken_back) {
         if (!taken_back)
-          spdlog::warn("a partition of '{}' could not be taken back: {}", key, taken_back.error().detail);
+          spdlog::warn("entity='{}' a partition could not be taken back: {}", key, taken_back.error().detail);
       });
     return making->done(fail(*making->error));
   }
@@ -392,8 +392,7 @@ void Catalogue::make(std::vector<NewEntity> entities) {
       continue;
     }
     if (!fits_its_topic(wanted)) {
-      spdlog::warn("subscription '{}' is not made: its topic is not as the configuration has it",
-                   name_of(wanted));
+      spdlog::warn("entity='{}' is not made: its topic is not as the configuration has it", name_of(wanted));
       continue;
     }
     ++missing_;
@@ -436,13 +435,13 @@ void Catalogue::compare(const Entity& entity, const NewEntity& wanted) {
     what = difference(info.settings, settings);
     in_document = document_difference(info.document, subscription->document);
   } else {
-    return spdlog::warn("'{}' is a {}, and a {} in the configuration", info.name, kind_of(info),
+    return spdlog::warn("entity='{}' is a {}, and a {} in the configuration", info.name, kind_of(info),
                         kind_of(wanted));
   }
   if (!what.empty() && !in_document.empty()) what += ", ";
   what += in_document;
   if (!what.empty())
-    spdlog::warn("{} '{}' is not as the configuration has it: {}", kind_of(info), info.name, what);
+    spdlog::warn("entity='{}' {} is not as the configuration has it: {}", info.name, kind_of(info), what);
 }
 
 void Catalogue::made_one() {
@@ -454,7 +453,7 @@ void Catalogue::made_one() {
 void Catalogue::end(Result<void> result) {
   for (const auto& [key, entity] : entities_)
     if (result && ready_ && !entity.is_complete())
-      spdlog::error("'{}' is not served: {} of its {} partitions are missing", entity.info().name,
+      spdlog::error("entity='{}' is not served: {} of its {} partitions are missing", entity.info().name,
                     std::ranges::count_if(entity.parts, [](const auto& part) { return !part.has_value(); }),
                     entity.parts.size());
   if (auto ready = std::exchange(ready_, nullptr)) ready(std::move(result));

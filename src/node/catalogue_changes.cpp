@@ -124,7 +124,8 @@ void Catalogue::updated_part(const std::shared_ptr<Changing>& changing, std::uin
     for (const Part& part : changing->before)
       roads_.stores[part.store]->update(part.info, [key = changing->key](const auto& back) {
         if (!back)
-          spdlog::error("a partition of '{}' has other settings than the rest: {}", key, back.error().detail);
+          spdlog::error("entity='{}' a partition has other settings than the rest: {}", key,
+                        back.error().detail);
       });
     if (!changing->before.empty())
       changing->error->detail +=

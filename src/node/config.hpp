@@ -83,6 +83,9 @@ struct Config {
   std::uint32_t connections_max = 5000;  // 0: no limit
   std::uint32_t links_per_connection_max = 10'000;
   std::uint32_t long_polls_max = 1'000;  // receives over HTTP that wait, of one shard
+  std::string audit_log;                      // a file; empty: none
+  std::uint32_t metrics_entities_max = 1000;  // that have series of their own
+  std::optional<bool> metrics_open;           // to everybody, or nobody; nothing: to this machine
   // 0: no limit.
   std::uint32_t namespaces_max = 1'000;          // beside the default one
   std::uint32_t entities_max = 10'000;           // queues, topics and exchanges of a namespace
@@ -90,6 +93,13 @@ struct Config {
   std::uint32_t subscriptions_per_topic_max = 2'000;
   std::uint32_t sql_filters_per_topic_max = 2'000;
   std::uint32_t correlation_filters_per_topic_max = 100'000;
+  std::uint32_t receivers_per_entity_max = 5'000;
+  std::uint32_t http_requests_max = 1'000;  // under way on one shard
+  std::uint32_t transactions_per_connection_max = 100;
+  std::uint32_t messages_per_transaction_max = 100;
+  std::uint32_t operations_per_transaction_max = 1'000;  // settlements and changes of rules
+  std::uint32_t reserved_numbers_max = 4'000;            // of one request that schedules in a transaction
+  std::chrono::seconds transaction_time{120};
   TlsSettings tls;
   std::vector<auth::CertificateRights> client_certificates;
   std::vector<auth::JwtIssuerSettings> jwt_issuers;

@@ -70,19 +70,12 @@ void read_store_folders(const Place& at, Config& into) {
 
 // Quotas
 
-template <std::int64_t min, std::int64_t max>
-void check_integer(const Place& at, Config&) {
-  (void)read_integer(at, min, max);
-}
-// Not used yet; a mistake shows today.
-constexpr auto check_quota = check_integer<0, no_maximum>;
-
 template <std::uint32_t Config::* member>
 void read_quota(const Place& at, Config& config) {
   read_count(at, 0, no_maximum, config.*member);
 }
 
-constexpr std::array<Key<Config>, 8> quota_keys = {{
+constexpr std::array<Key<Config>, 13> quota_keys = {{
     {"Connections", read_quota<&Config::connections_max>},
     {"Namespaces", read_quota<&Config::namespaces_max>},
     {"Entities", read_quota<&Config::entities_max>},
@@ -90,9 +83,29 @@ constexpr std::array<Key<Config>, 8> quota_keys = {{
     {"SubscriptionsPerTopic", read_quota<&Config::subscriptions_per_topic_max>},
     {"SqlFiltersPerTopic", read_quota<&Config::sql_filters_per_topic_max>},
     {"CorrelationFiltersPerTopic", read_quota<&Config::correlation_filters_per_topic_max>},
-    {"ReceivesPerEntity", check_quota},
+    {"ReceivesPerEntity", read_quota<&Config::receivers_per_entity_max>},
+    {"HttpRequests", read_quota<&Config::http_requests_max>},
+    {"TransactionsPerConnection", read_quota<&Config::transactions_per_connection_max>},
+    {"MessagesPerTransaction", read_quota<&Config::messages_per_transaction_max>},
+    {"OperationsPerTransaction", read_quota<&Config::operations_per_transaction_max>},
+    {"ReservedNumbers",
+     [](const Place& at, Config& config) { read_count(at, 1, 1'000'000, config.reserved_numbers_max); }},
 }};
 constexpr ObjectKeys<Config> quota_object{"Quotas", Unknown::error, quota_keys};
+
+// Metrics
+
+constexpr std::array<Key<Config>, 2> metrics_keys = {{
+    {"Open",
+     [](const Place& at, Config& config) {
+       bool open = false;
+       read_bool(at, open);
+       config.metrics_open = open;
+     }},
+    {"EntitiesMax",
+     [](const Place& at, Config& config) { read_count(at, 0, 100'000, config.metrics_entities_max); }},
+}};
+constexpr ObjectKeys<Config> metrics_object{"Metrics", Unknown::error, metrics_keys};
 
 // Tls
 
@@ -275,7 +288,7 @@ void read_auth(const Place& at, Config& config) {
   if (const auto chosen = read_choice(at, names, Letters::exact)) config.auth_on = *chosen == 0;
 }
 
-constexpr std::array<Key<Config>, 24> omnibus_keys = {{
+constexpr std::array<Key<Config>, 27> omnibus_keys = {{
     {"Profile", read_profile},
     {"Auth", read_auth},
     {"RequireTls", [](const Place& at, Config& config) { read_bool(at, config.require_tls); }},
@@ -300,6 +313,7 @@ constexpr std::array<Key<Config>, 24> omnibus_keys = {{
     {"TokenSeconds", read_wait<&Config::token_wait, 0, day_seconds>},
     {"NoLinkSeconds", read_wait<&Config::no_link_wait, 0, day_seconds>},
     {"IdleConnectionSeconds", read_wait<&Config::idle_connection, 0, day_seconds>},
+    {"TransactionSeconds", read_wait<&Config::transaction_time, 1, day_seconds>},
     {"IdleLinkSeconds", read_wait<&Config::idle_link, 0, day_seconds>},
     {"PartitionCount",
      [](const Place& at, Config& config) {
@@ -315,6 +329,8 @@ constexpr std::array<Key<Config>, 24> omnibus_keys = {{
        if (at.reading().findings.errors() == errors_before) at.warn("not used yet");
      }},
     {"Quotas", [](const Place& at, Config& config) { read_object(at, quota_object, config); }},
+    {"AuditLog", [](const Place& at, Config& config) { config.audit_log = read_file_name(at).value_or(""); }},
+    {"Metrics", [](const Place& at, Config& config) { read_object(at, metrics_object, config); }},
     {"Tls", read_tls},
     {"ClientCertificates",
      [](const Place& at, Config& config) {
@@ -343,7 +359,8 @@ void read_omnibus(const Place& at, Config& into) {
 
 std::vector<KnownObject> omnibus_objects() {
   return {describe(omnibus_object),     describe(quota_object),  describe(tls_object),
-          describe(certificate_object), describe(issuer_object), describe(claim_object)};
+          describe(certificate_object), describe(issuer_object), describe(claim_object),
+          describe(metrics_object)};
 }
 
 }  // namespace omnibus::node

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "node/config.hpp"
@@ -74,8 +75,9 @@ TEST_F(Schema, LimitsAreThoseOfTheReader) {
     }
     return tried;
   };
-  EXPECT_EQ(try_all("Omnibus", R"({"Omnibus": {)", "}}"), 12);
-  EXPECT_EQ(try_all("Quotas", R"({"Omnibus": {"Quotas": {)", "}}}"), 7);
+  EXPECT_EQ(try_all("Omnibus", R"({"Omnibus": {)", "}}"), 13);
+  EXPECT_EQ(try_all("Quotas", R"({"Omnibus": {"Quotas": {)", "}}}"), 12);
+  EXPECT_EQ(try_all("Metrics", R"({"Omnibus": {"Metrics": {)", "}}}"), 1);
   EXPECT_EQ(
       try_all("QueueProperties",
               R"({"UserConfig": {"Namespaces": [ {"Queues": [ {"Name": "q", "Properties": {)", "}}]}]}}"),
@@ -105,6 +107,48 @@ TEST_F(Schema, LimitsAreThoseOfTheReader) {
                        "Hs256Secret": "a shared secret of enough bytes, 40 of it", )",
                     "}]}}"),
             1);
+}
+
+// Each number that can be set is in the table of limits, with its default.
+TEST_F(Schema, ThePageOfLimitsHasThemAll) {
+  const std::string page = doc("guide/limits.md");
+  const auto default_of = [](const JsonValue& property) {
+    return std::get<std::int64_t>(property.find("default")->value);
+  };
+  int rows = 0;
+  for (const auto& [object, prefix] :
+       {std::pair{"Omnibus", ""}, {"Quotas", "Quotas."}, {"Metrics", "Metrics."}})
+    for (const auto& [name, line, property] : *definitions->find(object)->find("properties")->if_object()) {
+      const auto* type = property.find("type");
+      if (type == nullptr || *type->if_text() != "integer") continue;
+      ASSERT_NE(property.find("default"), nullptr) << name;
+      const auto row = fmt::format("| `{}{}` | {} |", prefix, name, default_of(property));
+      EXPECT_THAT(page, testing::HasSubstr(row));
+      ++rows;
+    }
+  EXPECT_EQ(rows, 26);
+}
+
+// What the schema calls a default is what is used when the key is not there.
+TEST_F(Schema, QuotasHaveTheDefaultsOfTheSchema) {
+  const Config config;
+  const std::map<std::string, std::uint32_t> defaults = {
+      {"Connections", config.connections_max},
+      {"Entities", config.entities_max},
+      {"PartitionedEntities", config.partitioned_entities_max},
+      {"SubscriptionsPerTopic", config.subscriptions_per_topic_max},
+      {"SqlFiltersPerTopic", config.sql_filters_per_topic_max},
+      {"CorrelationFiltersPerTopic", config.correlation_filters_per_topic_max},
+      {"ReceivesPerEntity", config.receivers_per_entity_max},
+      {"HttpRequests", config.http_requests_max},
+      {"TransactionsPerConnection", config.transactions_per_connection_max},
+      {"MessagesPerTransaction", config.messages_per_transaction_max},
+      {"OperationsPerTransaction", config.operations_per_transaction_max},
+      {"ReservedNumbers", config.reserved_numbers_max}};
+  for (const auto& [name, line, property] : *definitions->find("Quotas")->find("properties")->if_object()) {
+    ASSERT_TRUE(defaults.contains(name)) << name;
+    EXPECT_EQ(std::get<std::int64_t>(property.find("default")->value), defaults.at(name)) << name;
+  }
 }
 
 TEST_F(Schema, ExamplesOfTheGuideAreRead) {

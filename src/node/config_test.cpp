@@ -205,7 +205,10 @@ TEST(Config, SettingsArriveWhereTheyBelong) {
     "Stores": 4, "StoreFolders": ["/disk1", "/disk2"],
     "LinksPerConnection": 7, "IdleTimeOutSeconds": 5, "GreetingSeconds": 2, "WriteTimeoutSeconds": 3,
     "TokenSeconds": 0, "NoLinkSeconds": 11, "IdleConnectionSeconds": 12, "IdleLinkSeconds": 13,
-    "Quotas": {"Connections": 9, "Entities": 1}, "Tls": {"Names": ["broker.test"]})");
+    "TransactionSeconds": 14, "AuditLog": "/var/log/audit.jsonl", "Metrics": {"Open": false, "EntitiesMax": 8},
+    "Quotas": {"Connections": 9, "Entities": 1, "ReceivesPerEntity": 2, "HttpRequests": 3,
+               "TransactionsPerConnection": 4, "MessagesPerTransaction": 5, "OperationsPerTransaction": 0,
+               "ReservedNumbers": 7}, "Tls": {"Names": ["broker.test"]})");
   EXPECT_THAT(texts(reading), IsEmpty());
   ASSERT_TRUE(reading.config);
   const auto& config = *reading.config;
@@ -226,6 +229,16 @@ TEST(Config, SettingsArriveWhereTheyBelong) {
   EXPECT_EQ(config.idle_connection, 12s);
   EXPECT_EQ(config.idle_link, 13s);
   EXPECT_EQ(config.connections_max, 9u);
+  EXPECT_EQ(config.receivers_per_entity_max, 2u);
+  EXPECT_EQ(config.http_requests_max, 3u);
+  EXPECT_EQ(config.transactions_per_connection_max, 4u);
+  EXPECT_EQ(config.messages_per_transaction_max, 5u);
+  EXPECT_EQ(config.operations_per_transaction_max, 0u);
+  EXPECT_EQ(config.reserved_numbers_max, 7u);
+  EXPECT_EQ(config.transaction_time, 14s);
+  EXPECT_EQ(config.audit_log, "/var/log/audit.jsonl");
+  EXPECT_EQ(config.metrics_open, std::optional{false});
+  EXPECT_EQ(config.metrics_entities_max, 8u);
   EXPECT_THAT(config.tls.names, ElementsAre("broker.test"));
 }
 

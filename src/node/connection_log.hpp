@@ -1,16 +1,18 @@
-// Writes what happens on a connection to the log, each line with the connection's number and peer.
+// Writes what happens on a connection to the log, each line with the connection's number, and counts it.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "admin/metrics.hpp"
 #include "links/connection_observer.hpp"
 
 namespace omnibus::node {
 
 class ConnectionLog final : public links::ConnectionObserver {
  public:
-  ConnectionLog(std::string peer, std::string transport);
+  // `totals` are its shard's, and outlive it.
+  ConnectionLog(std::string peer, std::string transport, admin::ConnectionMetrics& totals);
 
   void opened(std::string_view container_id, std::string_view hostname) override;
   void authenticated(std::string_view mechanism, std::string_view identity) override;
@@ -28,6 +30,7 @@ class ConnectionLog final : public links::ConnectionObserver {
   std::uint64_t id_;
   std::string peer_;
   std::string transport_;
+  admin::ConnectionMetrics& totals_;
 };
 
 }  // namespace omnibus::node

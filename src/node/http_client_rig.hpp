@@ -81,6 +81,11 @@ class HttpClient {
     send(method, target, body, headers);
     return receive();
   }
+  Answer ask_without_token(std::string_view method, std::string_view target, std::string_view headers = {}) {
+    const auto request = fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\n{}\r\n", method, target, headers);
+    EXPECT_EQ(::send(socket_, request.data(), request.size(), MSG_NOSIGNAL), ssize_t(request.size()));
+    return receive();
+  }
   // PUT of a description, as a new one or in place of what is there.
   Answer put(std::string_view target, std::string_view description) {
     return ask("PUT", target, entry(description));

@@ -28,6 +28,7 @@
 #include "net/tls.hpp"
 #include "node/admin_desk.hpp"
 #include "node/data_folder.hpp"
+#include "node/metrics_desk.hpp"
 #include "node/namespaces.hpp"
 #include "node/shard.hpp"
 #include "node/shard_http.hpp"
@@ -92,9 +93,12 @@ struct Server::Impl final : net::ConnectionHandler {
   Roads roads;
   std::vector<std::unique_ptr<StoreHost>> stores;
   std::unique_ptr<Namespaces> namespaces;
-  auth::AccessRules default_rules;  // of the default namespace
+  auth::AccessRules default_rules;      // of the default namespace
+  std::unique_ptr<AuditLog> audit_log;  // null: none is wanted
   ShardHttp::Settings http_settings;
   std::vector<std::unique_ptr<ShardHttp>> https;  // by shard
+  std::unique_ptr<MetricsDesk> metrics;
+  std::vector<std::unique_ptr<MetricsDoor>> metrics_doors;  // by shard
   std::promise<Result<void>> stores_ready;
   std::unique_ptr<net::Listener> listener;
   bool running = false;
@@ -124,13 +128,15 @@ struct Server::Impl final : net::ConnectionHandler {
     check(false, "a stream lives on one of our shards");
     return nullptr;
   }
-  void on_http(net::HttpRequest request, net::HttpReply reply) override {
+  void on_http(net::HttpRequest request, net::HttpReply came) override {
+    std::size_t i = 0;
+    while (i < shards.size() && &shards[i]->reactor() != request.reactor) ++i;
+    check(i < shards.size(), "a request comes to one of our shards");
+    net::HttpReply reply = shards[i]->counted(std::move(came));
     if (auto switched = switch_store(request)) return reply.send(*std::move(switched));
+    if (is_metrics(request)) return metrics_doors[i]->answer(request, std::move(reply), wall_now());
     if (!admin::is_management(request)) return reply.send(http->answer(request, tick_now()));
-    for (std::size_t i = 0; i < shards.size(); ++i)
-      if (&shards[i]->reactor() == request.reactor)
-        return https[i]->handle(std::move(request), std::move(reply));
-    check(false, "a request comes to one of our shards");
+    https[i]->handle(std::move(request), std::move(reply));
   }
   void on_trouble(const Error& what) override { spdlog::error("listener: {}", what.detail); }
 };
@@ -160,6 +166,12 @@ Result<void> Server::Impl::prepare() {
   policy.connection.no_link_wait = config.no_link_wait;
   policy.connection.idle_connection = config.idle_connection;
   policy.connection.idle_link = config.idle_link;
+  const auto quota = [](std::uint32_t limit) { return limit != 0 ? limit : UINT32_MAX; };
+  policy.connection.transactions.open_max = quota(config.transactions_per_connection_max);
+  policy.connection.transactions.messages_max = quota(config.messages_per_transaction_max);
+  policy.connection.transactions.operations_max = quota(config.operations_per_transaction_max);
+  policy.connection.transactions.numbers_max = config.reserved_numbers_max;
+  policy.connection.transactions.time_out = config.transaction_time;
 
   raise_file_limit();
   pool = std::make_unique<net::ShardPool>(std::min<std::size_t>(config.shards, shards_max));
@@ -205,6 +217,7 @@ Result<void> Server::Impl::prepare_stores() {
     settings.segment_bytes = options.storage.segment_bytes;
     settings.rule_limits = {options.config.sql_filters_per_topic_max,
                             options.config.correlation_filters_per_topic_max};
+    settings.receivers_max = options.config.receivers_per_entity_max;
     const auto path = store_path(folder->path(), number);
     settings.shown = path.string();
     if (!options.ephemeral) {
@@ -256,6 +269,13 @@ Result<void> Server::Impl::prepare_namespaces() {
   judge(http_settings.rest);
   judge(http_settings.tools);
   judge(http_settings.namespaces);
+  management.requests_max = config.http_requests_max != 0 ? config.http_requests_max : SIZE_MAX;
+  if (!config.audit_log.empty()) {
+    auto opened = AuditLog::open(config.audit_log);
+    if (!opened) return fail(opened.error());
+    audit_log = *std::move(opened);
+  }
+  http_settings.audit_log = audit_log.get();
   http_settings.rest.polls_max = config.long_polls_max;
   http_settings.test_clock = options.test_clock;
   if (options.test_clock)
@@ -263,6 +283,11 @@ Result<void> Server::Impl::prepare_namespaces() {
         "--test-clock: whoever may manage a namespace can move the time of messages; for tests only");
   for (const auto& shard : shards)
     https.push_back(std::make_unique<ShardHttp>(http_settings, *namespaces, roads, *shard, new_seed()));
+  metrics = std::make_unique<MetricsDesk>(roads, (*pool)[0],
+                                          MetricsSettings{.entities_max = config.metrics_entities_max});
+  const MetricsAccess access{!config.auth_on, config.require_tls, config.metrics_open};
+  for (const auto& shard : shards)
+    metrics_doors.push_back(std::make_unique<MetricsDoor>(*metrics, *shard, access));
   return {};
 }
 
@@ -421,6 +446,9 @@ Server::~Server() {
   // The pool closes streams on its way out; they still look at their shard and at stores.
   if (impl_->pool) impl_->pool->stop();
   impl_->listener.reset();
+  // What the metrics' thread still writes is told to doors, which pass it to loops that have ended.
+  impl_->metrics.reset();
+  impl_->metrics_doors.clear();
   impl_->https.clear();
   impl_->namespaces.reset();
   impl_->stores.clear();
@@ -470,6 +498,10 @@ bool Server::serves(std::uint16_t store) const {
 
 bool Server::ask_store(std::uint16_t store, StoreCommand& command) {
   return impl_->roads.stores.at(store)->commands().try_push(std::move(command));
+}
+
+void Server::reopen_logs() {
+  if (impl_->audit_log) impl_->audit_log->reopen();
 }
 
 void Server::begin_shutdown() {

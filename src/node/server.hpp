@@ -62,6 +62,9 @@ class Server {
   // Asks a store as a connection would. False: its road is full, and the command is untouched.
   [[nodiscard]] bool ask_store(std::uint16_t store, StoreCommand& command);
 
+  // Files that were rotated away are opened again by their names.
+  void reopen_logs();
+
   void begin_shutdown();
   [[nodiscard]] bool drained() const;
   void close_stores();

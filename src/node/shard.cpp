@@ -101,6 +101,32 @@ void Shard::for_streams(std::uint32_t name_space, const std::function<void(AmqpS
       call(*stream->second);
 }
 
+admin::ConnectionMetrics Shard::measure() const {
+  admin::ConnectionMetrics all = totals_;
+  all.connections = streams_.size();
+  for (const auto& [number, stream] : streams_) {
+    all.sessions += stream->sessions();
+    all.links += stream->links();
+  }
+  all.http_under_way = http_->under_way;
+  for (std::size_t i = 1; i < http_->answers.size(); ++i)
+    if (http_->answers.at(i) > 0) all.http[fmt::format("{}xx", i)] = http_->answers.at(i);
+  return all;
+}
+
+net::HttpReply Shard::counted(net::HttpReply reply) {
+  ++http_->under_way;
+  const auto inner = std::make_shared<net::HttpReply>(std::move(reply));
+  return net::HttpReply(
+      [inner, http = http_](net::HttpResponse response) {
+        --http->under_way;
+        ++http->answers.at(std::min<std::size_t>(static_cast<std::size_t>(response.status) / 100, 5));
+        inner->send(std::move(response));
+      },
+      [inner] { return inner->wanted(); },
+      [inner](net::HttpReply::Gone gone) { inner->when_gone(std::move(gone)); });
+}
+
 void Shard::take_answers(std::span<ConnectionAnswer> batch) {
   const links::Now now = this->now();
   for (ConnectionAnswer& one : batch) {

@@ -5,6 +5,7 @@
 // here are StoreHosts of their own.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <map>
@@ -13,12 +14,14 @@
 #include <vector>
 
 #include "admin/health.hpp"
+#include "admin/metrics.hpp"
 #include "auth/access_rules.hpp"
 #include "auth/jwt.hpp"
 #include "auth/sasl.hpp"
 #include "auth/token_validator.hpp"
 #include "base/random.hpp"
 #include "links/client_connection.hpp"
+#include "net/http.hpp"
 #include "net/mailbox.hpp"
 #include "net/reactor.hpp"
 #include "net/stream.hpp"
@@ -88,6 +91,11 @@ class Shard {
   // For a connection that is gone: this waits here until there is room.
   void close_receiver(const links::Route& route, broker::ReceiverId receiver);
 
+  // What this shard's connections have and did; on its thread.
+  [[nodiscard]] admin::ConnectionMetrics measure() const;
+  // The right to answer a request of this shard, counted when it is used.
+  [[nodiscard]] net::HttpReply counted(net::HttpReply reply);
+
   [[nodiscard]] net::Reactor& reactor() { return reactor_; }
   [[nodiscard]] links::Now now() const { return {reactor_.now(), wall_now(), place_.roads->clock.ahead()}; }
 
@@ -117,6 +125,13 @@ class Shard {
   Spaces spaces_;
   net::Mailbox<ConnectionAnswer> answers_;
   std::map<std::uint16_t, Jam> jams_;
+  admin::ConnectionMetrics totals_;  // what happened; what there is now is counted when somebody asks
+  // Replies that outlive the shard still count.
+  struct HttpCounts {
+    std::uint64_t under_way = 0;
+    std::array<std::uint64_t, 6> answers{};  // by the first digit of the status
+  };
+  const std::shared_ptr<HttpCounts> http_ = std::make_shared<HttpCounts>();
   std::vector<std::uint32_t> answered_;                     // of the batch in work
   std::unordered_map<std::uint32_t, Asker*> askers_;        // by number
   std::unordered_map<std::uint32_t, AmqpStream*> streams_;  // those of them that are connections

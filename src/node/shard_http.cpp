@@ -10,7 +10,7 @@ struct ShardHttp::Desk {
         rest_settings(all.rest),
         tool_settings(all.tools),
         random(seed),
-        door(*space->facts().desk, shard.reactor()),
+        door(*space->facts().desk, shard.reactor(), all.audit_log),
         service(management, space->validator(), door, random),
         rest(shard, space, door, rest_settings, tool_settings, all.test_clock ? &roads.clock : nullptr, roads,
              random.next()) {

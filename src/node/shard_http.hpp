@@ -10,6 +10,7 @@
 #include "admin/management_service.hpp"
 #include "base/random.hpp"
 #include "net/http.hpp"
+#include "node/audit_log.hpp"
 #include "node/namespace_service.hpp"
 #include "node/rest_shard.hpp"
 #include "node/shard.hpp"
@@ -25,6 +26,7 @@ class ShardHttp {
     rest::ToolSettings tools{};
     NamespaceService::Settings namespaces{};
     bool test_clock = false;
+    AuditLog* audit_log = nullptr;  // null: none
   };
   // All outlive it. Made before the shard runs.
   ShardHttp(const Settings& settings, Namespaces& namespaces, Roads& roads, Shard& shard, std::uint64_t seed);

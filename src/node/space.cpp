@@ -15,7 +15,7 @@ void Space::apply(const DirectoryChanges& changes) {
     auto rules = change.facts ? change.access_rules : std::vector<auth::AccessRule>{};
     if (!rules) continue;
     if (auto put = rules_.replace(change.name, *std::move(rules)); !put)
-      spdlog::error("the access rules of '{}' are not in effect: {}", change.name, put.error().detail);
+      spdlog::error("entity='{}' the access rules are not in effect: {}", change.name, put.error().detail);
   }
 }
 

@@ -36,6 +36,7 @@ store::StoreSettings store_settings(const StoreHostSettings& host) {
   store::StoreSettings settings;
   settings.number = host.number;
   settings.rule_limits = host.rule_limits;
+  settings.receivers_max = host.receivers_max;
   settings.errands_wait = true;
   settings.seed = entropy();
   return settings;
@@ -81,7 +82,7 @@ std::unique_ptr<journal::Journal> StoreHost::make_journal(journal::JournalOwner&
   settings.segment_bytes = settings_.segment_bytes;
   return std::make_unique<journal::FileJournal>(
       settings_.folder, settings,
-      journal::Runners{post, writing_->runner(), reading_->runner(), background_->runner()}, owner);
+      journal::Runners{post, writing_->runner(), reading_->runner(), background_->runner(), tick_now}, owner);
 }
 
 void StoreHost::post(net::Task task) { reactor_.post(while_alive(life_, std::move(task))); }
@@ -334,7 +335,7 @@ void StoreHost::tell_health() {
 }
 
 void StoreHost::on_partition_gone(store::PartitionId id, const std::string& name) {
-  spdlog::info("store={} entity '{}' is gone", settings_.number, name);
+  spdlog::info("store={} entity='{}' is gone", settings_.number, name);
   roads_.namespaces->partition_gone(settings_.number, id);
 }
 
@@ -431,6 +432,7 @@ void StoreHost::wake() {
 void StoreHost::on_answer(broker::Answer&& answer) {
   const auto asker = asker_of(answer.effect);
   check(asker.has_value(), "only answers come this way");
+  count_refusal(answer.effect);
   if (*asker == 0) return;  // nobody waits for it
   if (*asker == desk_asks)
     return post(

@@ -6,6 +6,7 @@
 // another store is asked for there like any other, and asked again while that store recovers.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "admin/health.hpp"
+#include "admin/metrics.hpp"
 #include "base/random.hpp"
 #include "journal/disk.hpp"
 #include "journal/io_thread.hpp"
@@ -40,6 +42,7 @@ struct StoreHostSettings {
   std::size_t commands_max = 4096;
   std::uint64_t segment_bytes = 64u << 20;
   rules::RuleLimits rule_limits{};
+  std::uint32_t receivers_max = 0;  // of one entity; 0: no limit
 };
 
 class StoreHost final : private store::StoreOwner {
@@ -69,6 +72,16 @@ class StoreHost final : private store::StoreOwner {
   };
   void count(std::vector<store::PartitionId> ids,
              std::move_only_function<void(std::vector<PartitionCounts>)> done);
+  // Its own numbers, and those of partitions: of `named` (ascending) each for itself, of all others their
+  // sum. Many take several turns, in which messages go on. `done` comes on the store's shard.
+  using PartitionNumbers = store::Store::PartitionNumbers;
+  struct Measured {
+    admin::StoreMetrics store{};
+    std::vector<PartitionNumbers> named{};
+    admin::EntityMetrics others{};
+  };
+  using MeasureDone = std::move_only_function<void(Measured)>;
+  void measure(std::vector<store::PartitionId> named, MeasureDone done);
   // About the rules of a subscription; those asked for come with the answer, on the store's shard.
   using RuleQuestion = std::variant<broker::AddRule, broker::RemoveRule, broker::ListRules>;
   using RuleAnswer = std::move_only_function<void(Result<std::vector<rules::Rule>>)>;
@@ -128,6 +141,10 @@ class StoreHost final : private store::StoreOwner {
   void forward_answered(const broker::Effect& effect);
   void question_answered(broker::Effect effect);
 
+  struct Measuring;
+  void measure_on(std::shared_ptr<Measuring> measuring);
+  void count_refusal(const broker::Effect& effect);
+
   const StoreHostSettings settings_;
   const Roads& roads_;
   Shard& home_;
@@ -157,7 +174,8 @@ class StoreHost final : private store::StoreOwner {
   std::unordered_map<std::uint32_t, store::ForwardRequest> forwards_under_way_;
   std::vector<store::ForwardRequest> forwards_later_;
   std::uint32_t last_forward_ = 0;
-  links::PartitionChoice choice_;  // for what is forwarded without a key
+  links::PartitionChoice choice_;            // for what is forwarded without a key
+  std::array<std::uint64_t, 64> refused_{};  // by Errc
   std::unordered_map<std::uint32_t, RuleAnswer> questions_;
   std::uint32_t last_question_ = 0;
   bool forwards_posted_ = false;

@@ -22,7 +22,8 @@ class Broker:
         command = [BINARY, "serve", "--data", str(self.data), *arguments]
         for address in listen:
             command += ["--listen", address]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
         self.first_lines = []
 
     def ready(self):
