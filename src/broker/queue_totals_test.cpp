@@ -31,7 +31,8 @@ TEST(QueueTotals, EachWayOutIsCounted) {
   EXPECT_EQ(totals.locks_expired, 1u);
   EXPECT_EQ(totals.expired, 0u);
   Got got;
-  EXPECT_EQ(rig.receive_deferred(deferred.sequence, &got, ReceiveMode::receive_and_delete), std::nullopt);
+  EXPECT_EQ(rig.receive_deferred(deferred.sequence, &got), std::nullopt);
+  EXPECT_EQ(rig.complete(got.lock), std::nullopt);
   EXPECT_EQ(totals.delivered, 9u);
   EXPECT_EQ(totals.completed, 3u);
 }
