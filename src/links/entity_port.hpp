@@ -55,8 +55,8 @@ class EntityPort {
   virtual ~EntityPort() = default;
   // Whether there are several namespaces, so that the name of a host makes a difference.
   [[nodiscard]] virtual bool has_namespaces() const { return false; }
-  // The client has named the host it wants: that chooses the namespace where find() looks from now on. Nothing:
-  // it is the one as before. Not called once there are links.
+  // The client has named the host it wants: that chooses the namespace where find() looks from now on.
+  // Nothing: it is the one as before. Not called once there are links.
   [[nodiscard]] virtual std::optional<Realm> enter(std::string_view /*host*/) { return std::nullopt; }
   // ASCII case is ignored. Null: there is no such entity.
   [[nodiscard]] virtual std::shared_ptr<const EntityFacts> find(std::string_view name) = 0;

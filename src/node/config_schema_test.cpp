@@ -75,8 +75,8 @@ TEST_F(Schema, LimitsAreThoseOfTheReader) {
     }
     return tried;
   };
-  EXPECT_EQ(try_all("Omnibus", R"({"Omnibus": {)", "}}"), 13);
-  EXPECT_EQ(try_all("Quotas", R"({"Omnibus": {"Quotas": {)", "}}}"), 12);
+  EXPECT_EQ(try_all("Omnibus", R"({"Omnibus": {)", "}}"), 14);
+  EXPECT_EQ(try_all("Quotas", R"({"Omnibus": {"Quotas": {)", "}}}"), 13);
   EXPECT_EQ(try_all("Metrics", R"({"Omnibus": {"Metrics": {)", "}}}"), 1);
   EXPECT_EQ(
       try_all("QueueProperties",

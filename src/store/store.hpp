@@ -99,7 +99,7 @@ struct ForwardRequest {
   broker::SequenceNumber sequence = 0;  // at `from`; names the forward in forwarded()
   std::string target;
   std::uint32_t name_space = 0;  // of `from`, and thereby of the target
-  Payload message;  // as it is stored
+  Payload message;               // as it is stored
   broker::ForwardedFrom facts;
   // Once an exchange did not match it: `target` is an alternate, and has to be an exchange.
   std::optional<rules::AlternateWalk> walk{};
