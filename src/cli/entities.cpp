@@ -173,13 +173,17 @@ int put(EntityKind kind, const Target& target, const EntityArguments& arguments,
   const EntityName name = name_of(kind, arguments);
   Description description(kind, name.own_name());
   if (kind == EntityKind::rule) {
-    auto rule = rule_of(arguments.rule_options, arguments.rule);
-    if (!rule) return complain_about_usage(rule.error().detail);
-    description = Description::of_rule(*rule);
+    std::optional<rules::Rule> before;
     if (is_update) {
       const auto there = admin->get(name);
       if (!there) return complain_about(there.error(), target, name.path());
+      auto read = there->rule();
+      if (!read) return complain(read.error());
+      before = *std::move(read);
     }
+    auto rule = rule_of(arguments.rule_options, arguments.rule, before ? &*before : nullptr);
+    if (!rule) return complain_about_usage(rule.error().detail);
+    description = Description::of_rule(*rule);
   } else {
     if (is_update) {
       auto there = admin->get(name);
@@ -240,7 +244,7 @@ class Group {
                 return put(kind, t, a, is_update);
               });
       if (kind_ == EntityKind::rule)
-        add_rule_options(*verb, arguments->rule_options);
+        add_rule_options(*verb, arguments->rule_options, is_update);
       else
         add_settings(*verb, arguments, is_update);
     }

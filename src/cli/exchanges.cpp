@@ -136,7 +136,7 @@ int put(const Target& target, const ExchangeArguments& arguments, bool is_update
     if (!object) return complain({Errc::decode_error, object.error().detail});
     document = *std::move(object);
     // Untouched, and not ours to say.
-    for (const char* name : {"Subscriptions", "State", "Warnings"}) document.erase(name);
+    for (const char* name : {"Subscriptions", "State", "Warnings", "warnings"}) document.erase(name);
   }
   if (!arguments.type.empty()) document["Type"] = arguments.type;
   if (!arguments.unroutable.empty()) document["Unroutable"] = arguments.unroutable;

@@ -1,4 +1,4 @@
-// `omnibus namespace list|show|create|update|delete`. What a namespace says of itself is standard; that a
+// `omnibus namespace list|show|create|delete`. What a namespace says of itself is standard; that a
 // broker holds several is ours.
 #include <fmt/format.h>
 
@@ -82,7 +82,7 @@ int list(const Target& target) {
   return write(table.text());
 }
 
-int put(const Target& target, const NamespaceArguments& arguments, bool is_update) {
+int create(const Target& target, const NamespaceArguments& arguments) {
   auto admin = target.admin();
   if (!admin) return complain_about_usage(admin.error().detail);
   json::object document;
@@ -95,10 +95,10 @@ int put(const Target& target, const NamespaceArguments& arguments, bool is_updat
                                  .path = fmt::format("{}/{}", collection, arguments.name),
                                  .body = json::serialize(document),
                                  .what = what_of(arguments.name),
-                                 .condition = is_update ? "If-Match: *" : ""});
+                                 .condition = {}});
   if (!done) return complain(done.error());
   if (target.json) return write((done->empty() ? std::string("{}") : *done) + "\n");
-  return write(fmt::format("{} is {}\n", what_of(arguments.name), is_update ? "changed" : "there"));
+  return write(fmt::format("{} is there\n", what_of(arguments.name)));
 }
 
 int remove(const Target& target, const NamespaceArguments& arguments) {
@@ -131,15 +131,11 @@ void add_namespaces(CLI::App& app, int& status) {
       [](const Target& t, const NamespaceArguments&) { return list(t); });
   add("show", "The one of the connection string.", false,
       [](const Target& t, const NamespaceArguments&) { return show(t); });
-  for (const bool is_update : {false, true}) {
-    auto [verb, arguments] =
-        add(is_update ? "update" : "create",
-            is_update ? "Change its host names (our broker only)." : "Make one (our broker only).", true,
-            [is_update](const Target& t, const NamespaceArguments& a) { return put(t, a, is_update); });
-    verb->add_option("--host", arguments->hosts, "A host name it answers to; may be repeated.")
-        ->type_name("NAME")
-        ->take_all();
-  }
+  auto [verb, arguments] = add("create", "Make one (our broker only).", true,
+                               [](const Target& t, const NamespaceArguments& a) { return create(t, a); });
+  verb->add_option("--host", arguments->hosts, "A host name it answers to; may be repeated.")
+      ->type_name("NAME")
+      ->take_all();
   add("delete", "Remove one with all that is in it (our broker only).", true,
       [](const Target& t, const NamespaceArguments& a) { return remove(t, a); });
 }

@@ -29,7 +29,7 @@ constexpr std::array<Field, 9> fields = {{
 
 }  // namespace
 
-void add_rule_options(CLI::App& verb, RuleOptions& options) {
+void add_rule_options(CLI::App& verb, RuleOptions& options, bool is_update) {
   verb.add_option("--sql", options.sql, "An SQL filter, e.g. \"price < 10 AND color = 'red'\".")
       ->type_name("EXPRESSION");
   verb.add_option(
@@ -42,19 +42,24 @@ void add_rule_options(CLI::App& verb, RuleOptions& options) {
   verb.add_flag("--false", options.is_false, "No message.");
   verb.add_option("--action", options.action, "What to change in a message, e.g. \"SET cheap = true\".")
       ->type_name("EXPRESSION");
+  if (is_update) verb.add_flag("--no-action", options.no_action, "Change nothing in a message any more.");
 }
 
-Result<rules::Rule> rule_of(const RuleOptions& options, const std::string& name) {
+Result<rules::Rule> rule_of(const RuleOptions& options, const std::string& name, const rules::Rule* before) {
   const int filters = static_cast<int>(!options.sql.empty()) +
                       static_cast<int>(!options.correlation.empty()) + static_cast<int>(options.is_true) +
                       static_cast<int>(options.is_false);
-  if (filters != 1)
+  if (filters > 1 || (filters == 0 && !before))
     return fail(Errc::argument_error, "a rule has one filter: --sql, --correlation, --true or --false");
   rules::Rule rule;
+  if (before) rule = *before;
   rule.name = name;
+  if (options.no_action) rule.action.reset();
   if (!options.action.empty()) rule.action = rules::SqlAction{.expression = options.action};
   if (!options.sql.empty()) {
     rule.filter = rules::SqlFilter{.expression = options.sql};
+  } else if (options.is_true) {
+    rule.filter = rules::TrueFilter{};
   } else if (options.is_false) {
     rule.filter = rules::FalseFilter{};
   } else if (!options.correlation.empty()) {

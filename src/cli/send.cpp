@@ -1,5 +1,7 @@
 // `omnibus send`: messages from the command line, a file or stdin, counted when they are accepted.
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <boost/json.hpp>
@@ -20,6 +22,7 @@ namespace omnibus::cli {
 namespace {
 
 using client::Message;
+using namespace std::chrono_literals;
 
 constexpr std::size_t transfers_under_way_max = 64;
 constexpr std::size_t body_bytes_max = 128 * 1024 * 1024;
@@ -55,19 +58,57 @@ Result<File> open(const std::string& name) {
   return File(file);
 }
 
-// The next line without its end; nothing at the end of the file.
-Result<std::optional<std::string>> next_line(std::FILE* file) {
-  std::string line;
-  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) {
-    if (c == '\n') return std::optional{std::move(line)};
-    if (line.size() >= client::message_json_bytes_max)
-      return fail(Errc::argument_error, "a line is too long");
-    line += static_cast<char>(c);
+// The lines of an input that may come slowly: whoever reads them has other things to do meanwhile.
+class Lines {
+ public:
+  explicit Lines(int input) : input_(input) {}
+
+  // Waits for more of the input, and says whether next() has an answer.
+  bool is_ready(std::chrono::milliseconds patience) {
+    if (has_answer()) return true;
+    pollfd waiting{input_, POLLIN, 0};
+    if (::poll(&waiting, 1, static_cast<int>(patience.count())) <= 0) return false;
+    std::array<char, 65536> piece;
+    const auto got = ::read(input_, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) return false;
+    if (got < 0) trouble_ = errno;
+    if (got <= 0) is_ended_ = true;
+    if (got > 0) buffer_.append(piece.data(), static_cast<std::size_t>(got));
+    return has_answer();
   }
-  if (std::ferror(file)) return fail(Errc::io, "the input cannot be read");
-  if (line.empty()) return std::optional<std::string>{};
-  return std::optional{std::move(line)};
-}
+  // The next line without its end; nothing at the end of the input. Only when is_ready() said so.
+  [[nodiscard]] Result<std::optional<std::string>> next() {
+    const auto end = buffer_.find('\n', begin_);
+    if (end == std::string::npos) {
+      if (!is_ended_) return fail(Errc::argument_error, "a line has more than {} bytes", line_bytes_max);
+      if (trouble_ != 0)
+        return fail(Errc::io, "the input cannot be read: {}",
+                    std::error_code(trouble_, std::generic_category()).message());
+      if (begin_ == buffer_.size()) return std::optional<std::string>{};
+    }
+    std::optional<std::string> line = buffer_.substr(begin_, end == std::string::npos ? end : end - begin_);
+    begin_ = end == std::string::npos ? buffer_.size() : end + 1;
+    // Moved to the front now and then, not with every line.
+    if (begin_ > buffer_.size() / 2) {
+      buffer_.erase(0, begin_);
+      begin_ = 0;
+    }
+    return line;
+  }
+
+ private:
+  static constexpr std::size_t line_bytes_max = client::message_json_bytes_max;
+  [[nodiscard]] bool has_answer() const {
+    return is_ended_ || buffer_.size() - begin_ > line_bytes_max ||
+           buffer_.find('\n', begin_) != std::string::npos;
+  }
+
+  int input_;
+  std::string buffer_;
+  std::size_t begin_ = 0;
+  bool is_ended_ = false;
+  int trouble_ = 0;
+};
 
 Result<std::string> all_of(std::FILE* file) {
   std::string out;
@@ -193,9 +234,21 @@ class Mailer {
   std::optional<Error> first_refusal_;
 };
 
-Result<void> send_lines(const SendArguments& arguments, std::FILE* file, Mailer& mailer) {
+Result<void> send_lines(const SendArguments& arguments, std::FILE* file, client::AmqpClient& amqp,
+                        Mailer& mailer) {
+  Lines lines(::fileno(file));
   for (std::uint64_t number = 1;; ++number) {
-    auto line = next_line(file);
+    // An input that has nothing now: what is there goes out, and the connection lives on.
+    if (!lines.is_ready(0ms)) {
+      auto sent = mailer.flush();
+      if (!sent) return sent;
+      while (!lines.is_ready(100ms)) {
+        auto moved = amqp.until([] { return false; }, tick_now() + 1ms);
+        if (!moved) return fail(moved.error());
+        if (mailer.is_refused() || interrupted()) return {};
+      }
+    }
+    auto line = lines.next();
     if (!line) return fail(line.error());
     if (!*line) return {};
     if (arguments.json_lines && (*line)->find_first_not_of(" \t\r") == std::string::npos) continue;
@@ -254,7 +307,8 @@ int send(const Target& target, const SendArguments& arguments) {
   Mailer mailer(arguments.batch, is_stream ? 0 : arguments.count);
   auto opened = mailer.open(**amqp, *entity);
   if (!opened) return complain_about(opened.error(), target, *entity);
-  auto sent = is_stream ? send_lines(arguments, file.get(), mailer) : send_one(arguments, body, mailer);
+  auto sent =
+      is_stream ? send_lines(arguments, file.get(), **amqp, mailer) : send_one(arguments, body, mailer);
   // What is on its way is waited for, also after trouble with what came behind it.
   const bool was_interrupted = interrupted();
   (*amqp)->ignore_interrupts();

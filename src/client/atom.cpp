@@ -272,14 +272,19 @@ std::optional<std::string> json_error(std::string_view body) {
   };
   for (const char* name : {"message", "Message", "detail", "Detail"})
     if (const auto* text = object->if_contains(name); text && out.empty()) add(*text);
-  for (const char* name : {"errors", "Errors", "findings", "Findings", "details"}) {
+  for (const char* name : {"details", "errors"}) {
     const auto* list = object->if_contains(name);
     if (!list || !list->is_array()) continue;
     for (const auto& one : list->as_array()) {
       if (one.is_string()) add(one);
       if (!one.is_object()) continue;
-      for (const char* inner : {"message", "Message"})
-        if (const auto* text = one.as_object().if_contains(inner)) add(*text);
+      const auto* message = one.as_object().if_contains("message");
+      if (!message || !message->is_string()) continue;
+      const auto* path = one.as_object().if_contains("path");
+      const bool has_path = path && path->is_string() && !path->as_string().empty();
+      add(boost::json::value(has_path ? fmt::format("{}: {}", std::string_view(path->as_string()),
+                                                    std::string_view(message->as_string()))
+                                      : std::string(message->as_string())));
     }
   }
   if (out.empty()) return std::nullopt;

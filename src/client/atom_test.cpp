@@ -126,6 +126,11 @@ TEST(Atom, ErrorsAreReadForPeople) {
             "Entity 'x' was not found.");
   EXPECT_EQ(read_error_detail(R"({"error":{"code":"type.immutable","message":"the type\nstays"}})"),
             "the type stays");
+  EXPECT_EQ(
+      read_error_detail(
+          R"({"error":{"code":"ExchangeInvalid","details":[{"path":"/Type","code":"x","message":"unknown"},)"
+          R"({"path":"","message":"no"}]}})"),
+      "/Type: unknown; no");
   EXPECT_EQ(read_error_detail("plain  words"), "plain words");
   EXPECT_EQ(read_error_detail(""), "");
 }

@@ -1,12 +1,19 @@
 """The verbs that talk to a namespace, against a running broker: what they print, their exit codes, and that nothing
 is lost when they are stopped in the middle. OMNIBUS_BINARY names the program."""
 
+import base64
+import hashlib
+import hmac
+import http.client
+import http.server
 import json
 import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
+import urllib.parse
 import unittest
 from pathlib import Path
 
@@ -81,7 +88,6 @@ class Entities(ClientTest):
         self.assertEqual(self.json_of("queue", "show", "page/007")["Name"], "page/007")
 
     def admin_put(self, name):
-        import base64, hashlib, hmac, http.client, urllib.parse
         audience, expires = urllib.parse.quote(f"http://localhost/{name}", safe=""), str(int(time.time()) + 600)
         signature = base64.b64encode(hmac.new(b"SAS_KEY_VALUE", f"{audience}\n{expires}".encode(), hashlib.sha256).digest())
         token = (f"SharedAccessSignature sr={audience}&sig={urllib.parse.quote(signature, safe='')}&se={expires}"
@@ -107,7 +113,7 @@ class Entities(ClientTest):
         self.good("send", "news", "pencil", "-p", "price=1")
         self.good("send", "news", "pen", "-p", "price=7")
         received = self.lines_of("receive", "news/Subscriptions/cheap", "--all", "--wait", "0.5")
-        self.assertEqual([(m["body"], m["properties"]) for m in received], [("pencil", {"price": 1, "seen": True})])
+        self.assertEqual([(m["body"], m["properties"]) for m in received], [("pencil", {"price": 1, "seen": True, "RuleName": "small"})])
         self.assertEqual([s["Name"] for s in self.json_of("subscription", "list", "news")], ["cheap"])
         self.assertEqual(self.run_verb("rule", "create", "news", "cheap", "none").returncode, 2)
         self.assertEqual(self.run_verb("rule", "create", "news", "cheap", "bad", "--sql", "price <").returncode, 1)
@@ -158,6 +164,16 @@ class Messages(ClientTest):
         self.assertEqual(self.good("receive", "bodies", "--count", "1"), "argument\n")
         self.assertEqual(self.run_verb("receive", "bodies", "--count", "1", "--mode", "delete").stdout, "of a file\n\n")
         self.assertEqual(self.active("bodies"), 5)
+
+    def test_lines_leave_as_they_come(self):
+        self.good("queue", "create", "slow")
+        send = self.start("send", "slow", "--lines", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        for line in ("one", "two"):
+            send.stdin.write(line + "\n")
+            send.stdin.flush()
+            self.assertEqual(self.good("receive", "slow", "--wait", "10"), line + "\n")
+        _, said = send.communicate("three", timeout=PATIENCE)
+        self.assertEqual((send.returncode, said), (0, "3 accepted\n"))
 
     def test_schedule_and_time_to_live(self):
         self.good("queue", "create", "times")
@@ -362,6 +378,81 @@ class Connecting(ClientTest):
                       ["send", "x", "y", "-p", "z"], ["receive", "x", "--mode", "steal"],
                       ["receive", "x", "--all", "--follow"], ["completion", "cmd"]):
             self.assertEqual(self.run_verb(*wrong).returncode, 2, wrong)
+
+
+class Documents(unittest.TestCase):
+    """What is our own, against a server that the test plays: which documents are asked for, and what is made of answers."""
+
+    def setUp(self):
+        asked = self.asked = []
+        answers = self.answers = {}
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def answer(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+                asked.append((self.command, self.path.split("?")[0], body, dict(self.headers)))
+                status, text = answers.get((self.command, self.path.split("?")[0]), (404, "{}"))
+                data = (text if isinstance(text, str) else json.dumps(text)).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_PUT = do_DELETE = answer
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+
+    def run_verb(self, *arguments, stdin=""):
+        where = f"Endpoint=sb://127.0.0.1:{self.server.server_port};{KEY};UseDevelopmentEmulator=true;"
+        return subprocess.run([BINARY, *arguments, "--connection", where], input=stdin, capture_output=True, text=True,
+                              timeout=PATIENCE)
+
+    def test_exchanges(self):
+        self.answers["GET", "/$Resources/Exchanges"] = (200, {"value": [{"Name": "news", "Type": "Fanout"}]})
+        self.assertRegex(self.run_verb("exchange", "list").stdout, r"(?m)^news +Fanout$")
+        self.answers["PUT", "/news"] = (201, {"Name": "news", "Type": "Topic"})
+        made = self.run_verb("exchange", "create", "news", "--type", "Topic", "--unroutable", "Release", "--json")
+        self.assertEqual((made.returncode, json.loads(made.stdout)["Type"]), (0, "Topic"))
+        method, _, body, headers = self.asked[-1]
+        self.assertEqual((method, json.loads(body)), ("PUT", {"Type": "Topic", "Unroutable": "Release"}))
+        self.assertEqual((headers["Content-Type"], headers["If-None-Match"]), ("application/json", "*"))
+        self.assertEqual(self.run_verb("exchange", "create", "news").returncode, 2)
+
+        self.answers["GET", "/news"] = (200, {"Name": "news", "Type": "Topic", "Caption": "kept",
+                                              "Subscriptions": [{"Name": "a"}], "State": {}})
+        self.assertIn("kept", self.run_verb("exchange", "show", "news").stdout)
+        self.assertEqual(self.run_verb("exchange", "update", "news", "--alternate-exchange", "lost").returncode, 0)
+        _, _, body, headers = self.asked[-1]
+        self.assertEqual(json.loads(body), {"Name": "news", "Type": "Topic", "Caption": "kept", "AlternateExchange": "lost"})
+        self.assertEqual(headers["If-Match"], "*")
+
+        self.answers["PUT", "/news"] = (400, {"error": {"code": "ExchangeInvalid", "details": [
+            {"path": "/Subscriptions/0", "code": "x", "message": "no routing"}]}})
+        refused = self.run_verb("exchange", "create", "news", "--document", "-", stdin='{"Type": "Direct"}')
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("/Subscriptions/0: no routing", refused.stderr)
+        self.answers["DELETE", "/news"] = (200, "")
+        self.assertEqual(self.run_verb("exchange", "delete", "news").returncode, 0)
+        self.assertEqual(self.run_verb("exchange", "delete", "other").returncode, 3)
+
+    def test_namespaces(self):
+        self.answers["GET", "/$omnibus/namespaces"] = (200, {"value": [{"Name": "shop", "HostNames": ["a.test", "b.test"]}]})
+        self.assertRegex(self.run_verb("namespace", "list").stdout, r"(?m)^shop +a\.test, b\.test$")
+        self.answers["PUT", "/$omnibus/namespaces/shop"] = (201, {"Name": "shop"})
+        self.assertEqual(self.run_verb("namespace", "create", "shop", "--host", "a.test").returncode, 0)
+        self.assertEqual(json.loads(self.asked[-1][2]), {"HostNames": ["a.test"]})
+        self.assertEqual(self.run_verb("namespace", "create", "shop").returncode, 0)
+        self.assertEqual(json.loads(self.asked[-1][2]), {})
+        self.answers["DELETE", "/$omnibus/namespaces/shop"] = (200, "")
+        self.assertEqual(self.run_verb("namespace", "delete", "shop").returncode, 0)
+        self.assertEqual(self.run_verb("namespace", "delete", "other").returncode, 3)
 
 
 class Completion(ClientTest):
