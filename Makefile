@@ -1,6 +1,6 @@
 # Every habit of the project is one word. The work is done by scripts/; this file only names it.
 .DEFAULT_GOAL := build
-.PHONY: build run test check bench fuzz tsan format lint clean help
+.PHONY: build run deb deb-test test check bench fuzz tsan format lint clean help
 
 ARGS ?=
 TIME ?= 60
@@ -13,6 +13,14 @@ run: ## build if needed and start the broker; ARGS="--data DIR" are handed to `o
 	@scripts/bootstrap build
 	@scripts/build release omnibus
 	@exec build/release/omnibus serve $(ARGS)
+
+deb: ## build the Debian package: build/deb/omnibus_VERSION_ARCH.deb
+	@scripts/bootstrap build package
+	@scripts/build release omnibus
+	@scripts/deb
+
+deb-test: deb ## install the package here, run it as its service would, purge it (needs root, so not in `make test`)
+	@tests/package/run build/deb/omnibus_*.deb
 
 test: ## everything: unit, rooms, TSan, fuzzers (FUZZ_SECONDS=5 each), release build, client interop
 	@scripts/bootstrap build test interop
@@ -46,4 +54,4 @@ clean: ## remove build/ (the compiler cache stays)
 	rm -rf build
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
