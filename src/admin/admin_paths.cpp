@@ -51,6 +51,8 @@ void name_parts(const Segments& all, AdminPath& path) {
     if (n == 1 && is(1, "$namespaceinfo")) path.kind = namespace_info;
     if (n == 2 && is(2, "$Resources") && is(1, "Queues")) path.kind = queues;
     if (n == 2 && is(2, "$Resources") && is(1, "Topics")) path.kind = topics;
+    if (n == 2 && is(2, "$Resources") && is(1, "Exchanges")) path.kind = exchanges;
+    if (n <= 2 && is(n, "$Scripts")) path.kind = scripts;
   } else if (n >= 5 && is(2, "Rules") && is(4, "Subscriptions")) {
     path.kind = rule;
     path.rule = all[n - 1];

@@ -22,11 +22,13 @@ struct AdminPath {
     namespace_info,
     queues,  // feeds
     topics,
+    exchanges,
     subscriptions,  // of `entity`
     rules,          // of `entity` and `subscription`
     entity,         // a queue or topic
     subscription,
     rule,
+    scripts,  // all of them, or one
     unknown,  // below $Resources, or another word with a dollar sign
   };
   Kind kind = Kind::root;

@@ -43,6 +43,7 @@ struct Counts {
   std::uint64_t active = 0;  // deferred ones included
   std::uint64_t dead_letter = 0;
   std::uint64_t scheduled = 0;
+  std::uint64_t transfer = 0;  // sent by way of it and not there yet
   std::uint64_t transfer_dead_letter = 0;
   std::uint64_t size_bytes = 0;
   Instant accessed{};
@@ -77,11 +78,19 @@ struct Page {
   bool more = false;  // there are others behind them
 };
 
+// What was found in the document of an exchange or of its subscription [EX 2.3]. `path` is a JSON pointer.
+struct DocumentFinding {
+  bool is_warning = false;
+  std::string path{};
+  std::string code{};
+  std::string message{};
+};
+
 // One line of the log for each change.
 struct AuditEvent {
   std::string_view who;     // the name of the access rule, or the subject of a token
   std::string_view action;  // "create", "update", "delete"
-  std::string_view kind;    // "queue", "topic", "subscription", "rule"
+  std::string_view kind;    // "queue", "topic", "exchange", "subscription", "rule"
   std::string_view entity;
   std::string_view peer;
   int status = 0;
@@ -117,6 +126,26 @@ class AdminPort {
   virtual void put_rule(std::string subscription, rules::Rule rule, bool replaces,
                         Answer<rules::Rule> answer) = 0;
   virtual void remove_rule(std::string subscription, std::string rule, Answer<void> answer) = 0;
+
+  // Documents of exchanges and of their subscriptions [admin contract 18], JSON texts both ways. Whoever has
+  // the port judges them by the code that reads the configuration file. Names of what is no exchange are
+  // `not_found`.
+  struct DocumentPut {
+    std::string exchange;
+    std::string subscription{};  // empty: the document is the exchange's
+    std::string body{};
+    bool must_exist = false;
+    bool must_not_exist = false;
+  };
+  struct DocumentAnswer {
+    bool is_new = false;
+    std::string document{};                   // as it is kept, with its defaults
+    std::vector<DocumentFinding> findings{};  // with an error among them nothing was changed
+  };
+  virtual void put_document(DocumentPut put, Answer<DocumentAnswer> answer) = 0;
+  virtual void find_document(std::string exchange, std::string subscription, Answer<std::string> answer) = 0;
+  // By name; without their subscriptions.
+  virtual void list_documents(std::uint32_t skip, std::uint32_t top, Answer<Page<std::string>> answer) = 0;
 
   virtual void audit(const AuditEvent& event) = 0;
 };

@@ -58,13 +58,14 @@ void write_counts(XmlWriter& out, const Counts& counts) {
   out.element("d2p1:ActiveMessageCount", small_number(counts.active));
   out.element("d2p1:DeadLetterMessageCount", small_number(counts.dead_letter));
   out.element("d2p1:ScheduledMessageCount", small_number(counts.scheduled));
-  out.element("d2p1:TransferMessageCount", 0);
+  out.element("d2p1:TransferMessageCount", small_number(counts.transfer));
   out.element("d2p1:TransferDeadLetterMessageCount", small_number(counts.transfer_dead_letter));
   out.close("CountDetails");
 }
 
 std::int64_t message_count(const Counts& counts) {
-  return number(counts.active + counts.dead_letter + counts.scheduled + counts.transfer_dead_letter);
+  return number(counts.active + counts.dead_letter + counts.scheduled + counts.transfer +
+                counts.transfer_dead_letter);
 }
 
 Instant updated(const Entity& entity) {

@@ -192,38 +192,6 @@ Result<void> take_forward(const std::optional<std::string>& asked, std::string& 
   return {};
 }
 
-// Rules keep the time of their creation, and their keys when none are given.
-Result<std::vector<auth::AccessRule>> take_access_rules(const std::vector<auth::RuleDocument>& documents,
-                                                        const std::vector<auth::AccessRule>& present,
-                                                        Instant now) {
-  std::vector<auth::AccessRule> rules;
-  if (documents.size() > auth::rules_per_scope_default)
-    return fail(Errc::argument_error, "{} authorization rules, at most {} are allowed", documents.size(),
-                auth::rules_per_scope_default);
-  for (auth::RuleDocument document : documents) {
-    const auto same_name = [&](const auth::AccessRule& rule) {
-      return equals_ignoring_case(rule.key_name, document.key_name);
-    };
-    if (std::ranges::any_of(rules, same_name))
-      return fail(Errc::argument_error, "an authorization rule is there twice");
-    const auto old = std::ranges::find_if(present, same_name);
-    if (old != present.end()) {
-      if (!document.primary_key) document.primary_key = old->primary_key;
-      if (!document.secondary_key) document.secondary_key = old->secondary_key;
-    }
-    auto rule = auth::make_rule(document, now);
-    if (!rule) return fail(rule.error());
-    if (old != present.end()) {
-      rule->created = old->created;
-      if (rule->primary_key == old->primary_key && rule->secondary_key == old->secondary_key &&
-          rule->rights == old->rights)
-        rule->modified = old->modified;
-    }
-    rules.push_back(*std::move(rule));
-  }
-  return rules;
-}
-
 // What queues and subscriptions share.
 Result<void> take_queue(const EntityRequest& request, broker::QueueSettings& s, Notes& notes) {
   const broker::QueueSettings standard;
@@ -257,8 +225,8 @@ Result<void> take_notes(const EntityRequest& request, Notes& notes, Instant now)
   notes.batched_operations = request.batched_operations.value_or(true);
   notes.ordering = request.ordering;
   if (request.kind == EntityKind::subscription) return {};
-  auto rules = take_access_rules(request.access_rules.value_or(std::vector<auth::RuleDocument>{}),
-                                 notes.access_rules, now);
+  auto rules = merged_access_rules(request.access_rules.value_or(std::vector<auth::RuleDocument>{}),
+                                   notes.access_rules, now);
   if (!rules) return fail(rules.error());
   notes.access_rules = *std::move(rules);
   return {};
@@ -344,6 +312,37 @@ Result<EntityRequest> read_entity_request(const XmlElement& description, Instant
     if (auto error = found->read(element, request)) return fail(*std::move(error));
   }
   return request;
+}
+
+Result<std::vector<auth::AccessRule>> merged_access_rules(const std::vector<auth::RuleDocument>& documents,
+                                                          const std::vector<auth::AccessRule>& present,
+                                                          Instant now) {
+  std::vector<auth::AccessRule> rules;
+  if (documents.size() > auth::rules_per_scope_default)
+    return fail(Errc::argument_error, "{} authorization rules, at most {} are allowed", documents.size(),
+                auth::rules_per_scope_default);
+  for (auth::RuleDocument document : documents) {
+    const auto same_name = [&](const auth::AccessRule& rule) {
+      return equals_ignoring_case(rule.key_name, document.key_name);
+    };
+    if (std::ranges::any_of(rules, same_name))
+      return fail(Errc::argument_error, "an authorization rule is there twice");
+    const auto old = std::ranges::find_if(present, same_name);
+    if (old != present.end()) {
+      if (!document.primary_key) document.primary_key = old->primary_key;
+      if (!document.secondary_key) document.secondary_key = old->secondary_key;
+    }
+    auto rule = auth::make_rule(document, now);
+    if (!rule) return fail(rule.error());
+    if (old != present.end()) {
+      rule->created = old->created;
+      if (rule->primary_key == old->primary_key && rule->secondary_key == old->secondary_key &&
+          rule->rights == old->rights)
+        rule->modified = old->modified;
+    }
+    rules.push_back(*std::move(rule));
+  }
+  return rules;
 }
 
 Result<Entity> new_entity(const EntityRequest& request, std::string name, const EntityDefaults& defaults,

@@ -47,6 +47,12 @@ struct EntityRequest {
 // Fails with `argument_error`: another element than a description, or a value that is not what its name says.
 [[nodiscard]] Result<EntityRequest> read_entity_request(const XmlElement& description, Instant now);
 
+// The access rules that are wanted in place of `present`: those that stay keep the time of their creation,
+// and their keys when none are given. Fails with `argument_error`.
+[[nodiscard]] Result<std::vector<auth::AccessRule>> merged_access_rules(
+    const std::vector<auth::RuleDocument>& documents, const std::vector<auth::AccessRule>& present,
+    Instant now);
+
 // What the broker's profile decides for new entities.
 struct EntityDefaults {
   std::uint64_t message_bytes_max = 1024 * 1024;

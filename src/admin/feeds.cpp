@@ -113,14 +113,6 @@ net::HttpResponse feed(std::string_view title, const AdminPath& path, bool more,
   return xml(200, feed_type, out.take());
 }
 
-std::string new_guid(Random& random) {
-  amqp::Uuid id;
-  for (auto& byte : id.bytes) byte = static_cast<std::uint8_t>(random.next());
-  id.bytes[6] = static_cast<std::uint8_t>((id.bytes[6] & 0x0f) | 0x40);  // version 4 [RFC 4122 §4.4]
-  id.bytes[8] = static_cast<std::uint8_t>((id.bytes[8] & 0x3f) | 0x80);
-  return amqp::to_text(id);
-}
-
 constexpr std::string_view missing_token_word = "MissingToken";
 
 HttpFault auth_fault(const Error& error) {
@@ -142,6 +134,14 @@ HttpFault auth_fault(const Error& error) {
 }
 
 }  // namespace
+
+std::string new_guid(Random& random) {
+  amqp::Uuid id;
+  for (auto& byte : id.bytes) byte = static_cast<std::uint8_t>(random.next());
+  id.bytes[6] = static_cast<std::uint8_t>((id.bytes[6] & 0x0f) | 0x40);  // version 4 [RFC 4122 §4.4]
+  id.bytes[8] = static_cast<std::uint8_t>((id.bytes[8] & 0x3f) | 0x80);
+  return amqp::to_text(id);
+}
 
 net::HttpResponse entry_response(int status, const Entity& entity, const Base& base) {
   XmlWriter out;

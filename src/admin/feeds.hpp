@@ -36,6 +36,9 @@ struct Base {
 // What the service says of a queue or topic that is not there: a feed without entries, under this very title.
 [[nodiscard]] net::HttpResponse empty_feed(const Base& base, Random& random);
 
+// A random UUID, as text.
+[[nodiscard]] std::string new_guid(Random& random);
+
 // How an error looks over HTTP [contract 7.4].
 struct HttpFault {
   int status = 400;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "admin/document_answers.hpp"
 #include "admin/entity_name.hpp"
 #include "admin/rule_descriptions.hpp"
 #include "auth/faults.hpp"
@@ -43,17 +44,6 @@ std::string host_of(const net::HttpRequest& request) {
   return ascii_lower(*host);
 }
 
-// One request, until it is answered.
-struct ManagementService::Call {
-  net::HttpRequest request;
-  net::HttpReply reply;
-  AdminPath path{};
-  Base base{};
-  std::string who{};
-  std::string_view action{};  // of a change, for the log
-  std::string kind{};
-};
-
 bool is_management(const net::HttpRequest& request) {
   const std::string_view target = request.target;
   const auto path = target.substr(0, target.find('?'));
@@ -76,10 +66,13 @@ void ManagementService::handle(net::HttpRequest request, net::HttpReply reply, I
   if (!path) return refuse(*call, path.error());
   call->path = *std::move(path);
   call->base.view.api_version = call->path.api_version;
+  using enum AdminPath::Kind;
+  call->speaks_json =
+      call->path.kind == exchanges || call->path.kind == scripts ||
+      ((call->path.kind == entity || call->path.kind == subscription) && is_about_document(call->request));
   // It tells nothing, and everybody may read it.
   const bool reads = call->request.method == "GET" || call->request.method == "HEAD";
-  if (call->path.kind == AdminPath::Kind::root && reads)
-    return finish(*call, empty_feed(call->base, random_));
+  if (call->path.kind == root && reads) return finish(*call, empty_feed(call->base, random_));
   if (const auto allowed = authorize(*call); !allowed) return refuse(*call, allowed.error());
   dispatch(call);
 }
@@ -142,6 +135,13 @@ void ManagementService::dispatch(const CallPtr& call) {
     case subscriptions:
       if (!reads) return refuse(*call, {405, 40000}, "Only GET is allowed here.");
       return get(call);
+    case exchanges:
+      if (!reads) return refuse(*call, {405, 40000}, "Only GET is allowed here.");
+      return list_documents(call);
+    case scripts:
+      // Nothing runs them yet, so nothing keeps them: better no than a yes that means nothing.
+      return refuse(*call, {501, 50100},
+                    "Scripts are not supported yet: handlers do not run in this broker.");
     case rules:
       if (method == "PUT") return put(call);
       if (!reads) return refuse(*call, {405, 40000}, "Only GET and PUT are allowed here.");
@@ -149,8 +149,8 @@ void ManagementService::dispatch(const CallPtr& call) {
     case entity:
     case subscription:
     case rule:
-      if (reads) return get(call);
-      if (method == "PUT") return put(call);
+      if (reads) return call->speaks_json ? get_document(call) : get(call);
+      if (method == "PUT") return call->speaks_json ? put_document(call) : put(call);
       if (method == "DELETE") return remove(call);
       return refuse(*call, {405, 40000}, "Only GET, PUT and DELETE are allowed here.");
   }
@@ -294,6 +294,7 @@ void ManagementService::refuse(Call& call, const Error& error) {
 }
 
 void ManagementService::refuse(Call& call, HttpFault fault, std::string_view detail) {
+  if (call.speaks_json) return finish(call, document_error(fault, detail));
   const std::string about = settings_.name_space.name + ":" + auth::shown(call.path.whole_name());
   finish(call, error_response(fault, detail, about, call.base.now, random_));
 }

@@ -36,7 +36,17 @@ class ManagementService {
   [[nodiscard]] std::size_t under_way() const { return under_way_; }
 
  private:
-  struct Call;
+  // One request, until it is answered.
+  struct Call {
+    net::HttpRequest request;
+    net::HttpReply reply;
+    AdminPath path{};
+    Base base{};
+    std::string who{};
+    std::string_view action{};  // of a change, for the log
+    std::string kind{};
+    bool speaks_json = false;  // about documents of exchanges
+  };
   using CallPtr = std::shared_ptr<Call>;
 
   [[nodiscard]] Result<void> authorize(Call& call);
@@ -51,6 +61,10 @@ class ManagementService {
   void create_entity(const CallPtr& call, EntityRequest request);
   void update_entity(const CallPtr& call, EntityRequest request);
   void put_rule(const CallPtr& call, const XmlElement& description);
+  // management_documents.cpp [admin contract 18]
+  void get_document(const CallPtr& call);
+  void put_document(const CallPtr& call);
+  void list_documents(const CallPtr& call);
   [[nodiscard]] Result<void> check_forwards(const Call& call, const Entity& entity) const;
   void refuse(Call& call, const Error& error);
   void refuse(Call& call, HttpFault fault, std::string_view detail);

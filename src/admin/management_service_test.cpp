@@ -73,6 +73,17 @@ class FakePort final : public AdminPort {
     if (rules.erase(rule) == 0) return answer(fail(Errc::not_found, ""));
     answer({});
   }
+  void put_document(DocumentPut put, Answer<DocumentAnswer> answer) override {
+    if (put.must_exist) return answer(fail(Errc::not_found, "Nothing there."));
+    last_put = put;
+    answer(document_answer);
+  }
+  void find_document(std::string exchange, std::string subscription, Answer<std::string> answer) override {
+    answer(fmt::format("[\"{}\",\"{}\"]", exchange, subscription));
+  }
+  void list_documents(std::uint32_t skip, std::uint32_t top, Answer<Page<std::string>> answer) override {
+    answer(Page<std::string>{{fmt::format("{}", skip), fmt::format("{}", top)}, true});
+  }
   void audit(const AuditEvent& event) override {
     log.push_back(
         fmt::format("{} {} {} {} {}", event.who, event.action, event.kind, event.entity, event.status));
@@ -85,6 +96,8 @@ class FakePort final : public AdminPort {
   }
   std::map<std::string, Entity> entities;
   std::map<std::string, rules::Rule> rules;
+  DocumentPut last_put;
+  DocumentAnswer document_answer;
   std::vector<rules::Rule> default_rules;
   std::optional<Error> refuse_update;
   std::vector<std::string> log;
@@ -361,6 +374,37 @@ TEST_F(Management, ADefaultRuleComesWithItsSubscription) {
   EXPECT_THAT(answer.body, Not(HasSubstr("DefaultRuleDescription")));
   ASSERT_EQ(port.default_rules.size(), 1u);
   EXPECT_EQ(port.default_rules[0].name, "$Default");
+}
+
+// Documents of exchanges are told apart by what a request sends and wants [admin contract 18].
+TEST_F(Management, DocumentsAreJson) {
+  auto put = request("PUT", "/billing/Subscriptions/eu", R"({"RoutingKey": "eu"})");
+  put.headers.push_back({"Content-Type", "application/json"});
+  port.document_answer = {.is_new = true, .document = "{}"};
+  auto made = ask(put);
+  EXPECT_EQ(made.status, 201);
+  EXPECT_EQ(made.body, "{}");
+  EXPECT_EQ(port.last_put.exchange, "billing");
+  EXPECT_EQ(port.last_put.subscription, "eu");
+  EXPECT_EQ(port.log.back(), "RootManageSharedAccessKey create subscription billing/Subscriptions/eu 201");
+  port.document_answer = {
+      .findings = {{.path = "/RoutingKey", .code = "routing-key.syntax", .message = "no"}}};
+  made = ask(put);
+  EXPECT_EQ(made.status, 400);
+  EXPECT_THAT(made.body, HasSubstr("routing-key.syntax"));
+  EXPECT_EQ(port.log.back(), "RootManageSharedAccessKey put subscription billing/Subscriptions/eu 400");
+  put.headers.push_back({"If-Match", "*"});
+  EXPECT_EQ(ask(put).body, R"({"error":{"code":"40400","message":"Nothing there.","details":[]}})");
+
+  auto get = request("GET", "/billing/Subscriptions/eu");
+  get.headers.push_back({"Accept", "application/json"});
+  EXPECT_EQ(ask(get).body, R"(["billing","eu"])");
+  EXPECT_EQ(ask("GET", "/$resources/exchanges?$skip=5&$top=7").body,
+            R"({"value":[5,7],"next":"https://ns.example:5300/$Resources/Exchanges?$skip=12&$top=7"})");
+  EXPECT_EQ(ask("PUT", "/$Resources/Exchanges").status, 405);
+  EXPECT_EQ(ask("GET", "/$Scripts/make-invoice").status, 501);
+  get.headers[1].value = token("https://ns.example", "sender", "send-key");
+  EXPECT_EQ(ask(get).status, 401) << "Manage is needed";
 }
 
 }  // namespace

@@ -231,10 +231,12 @@ struct AddRule {
   // In place of the rule of that name, which has to be there; it keeps its time of creation. No message is
   // judged without either of the two.
   bool replaces = false;
+  bool by_administrator = false;  // a disabled subscription's too
 };
 struct RemoveRule {
   RequestId request = RequestId::none;
   std::string name{};
+  bool by_administrator = false;
 };
 // Answer: RuleList, in the order of names.
 struct ListRules {

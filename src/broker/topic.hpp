@@ -63,6 +63,8 @@ class Topic {
   void apply(Instant now, const Command& command, Effects& effects);
   // AddRule, RemoveRule, ListRules, SetBinding of a subscription.
   void apply_for(Instant now, SubscriptionId id, const Command& command, Effects& effects);
+  // Why a SetBinding would be refused.
+  [[nodiscard]] std::optional<Error> binding_refused(SubscriptionId id, const rules::Binding& binding) const;
   // The bytes that a Distribute effect asked for, or why there are none: then the message is given up. One
   // that nobody matches becomes a Forward to the alternate exchange.
   void distribute(Instant now, SequenceNumber sequence, Result<IncomingMessage> message, Effects& effects);

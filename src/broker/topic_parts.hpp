@@ -124,7 +124,10 @@ struct Topic::Parts {
   // --- topic_rules.cpp
   void rule_command(SubscriptionId id, const Command& command);
   [[nodiscard]] std::optional<Error> change_refused(SubscriptionId id) const;
+  // Also when it is disabled, unless an administrator does it [contract 9.11].
+  [[nodiscard]] std::optional<Error> rule_change_refused(SubscriptionId id, bool by_administrator) const;
   [[nodiscard]] std::optional<Error> without_rules() const;
+  [[nodiscard]] Error without_bindings() const;
   [[nodiscard]] std::optional<Error> take_rule(SubscriptionId id, const rules::Rule& rule, bool replaces);
   void forget(SubscriptionId id);
 

@@ -32,9 +32,7 @@ Result<void> Topic::prepare(Instant now, SubscriptionId id, std::vector<rules::R
     if (!binding) binding.emplace();
     if (auto set = parts.exchange->set(id, *binding); !set) error = std::move(set.error());
   } else {
-    if (binding)
-      return fail(Errc::not_allowed, "'{}' is no exchange: its subscriptions have rules",
-                  parts.settings.name);
+    if (binding) return fail(parts.without_bindings());
     if (with.empty()) {
       rules::Rule all;
       all.name = rules::default_rule_name;
@@ -85,9 +83,25 @@ std::optional<Error> Topic::Parts::change_refused(SubscriptionId id) const {
   const auto found = subscriptions.find(id);
   if (found == subscriptions.end() || !found->second.queue)
     return Error{Errc::not_found, fmt::format("'{}' has no subscription {}", settings.name, id)};
-  const QueueSettings& of = found->second.queue->settings();
-  if (!may_receive(of.status))
+  return std::nullopt;
+}
+
+std::optional<Error> Topic::Parts::rule_change_refused(SubscriptionId id, bool by_administrator) const {
+  if (auto error = change_refused(id)) return error;
+  const QueueSettings& of = subscriptions.at(id).queue->settings();
+  if (!by_administrator && !may_receive(of.status))
     return Error{Errc::entity_disabled, fmt::format("'{}' is disabled, its rules stay", of.name)};
+  return without_rules();
+}
+
+std::optional<Error> Topic::binding_refused(SubscriptionId id, const rules::Binding& binding) const {
+  if (auto error = parts_->change_refused(id)) return error;
+  if (!parts_->exchange) return parts_->without_bindings();
+  std::vector<rules::Finding> findings;
+  rules::check_routing(parts_->exchange->type(), binding, std::to_string(id), findings);
+  for (const rules::Finding& finding : findings)
+    if (!finding.is_warning)
+      return Error{Errc::argument_error, fmt::format("{}: {}", finding.code, finding.message)};
   return std::nullopt;
 }
 
@@ -97,14 +111,17 @@ std::optional<Error> Topic::Parts::without_rules() const {
                fmt::format("'{}' is an exchange: its subscriptions have no rules", settings.name)};
 }
 
+Error Topic::Parts::without_bindings() const {
+  return {Errc::not_allowed, fmt::format("'{}' is no exchange: its subscriptions have rules", settings.name)};
+}
+
 void Topic::Parts::rule_command(SubscriptionId id, const Command& command) {
   const auto done = [&](RequestId request) {
     subscriptions.at(id).queue->touch(now);
     if (request != RequestId::none) emit_when_durable(Done{request});
   };
   if (const auto* add = std::get_if<AddRule>(&command)) {
-    auto error = change_refused(id);
-    if (!error) error = without_rules();
+    auto error = rule_change_refused(id, add->by_administrator);
     rules::Rule rule = *add->rule;
     if (const rules::Rule* old = add->replaces && !error ? rule_set.find(id, rule.name) : nullptr) {
       rule.created = old->created;
@@ -117,8 +134,7 @@ void Topic::Parts::rule_command(SubscriptionId id, const Command& command) {
     append(RulesAddedRecord{id, {std::move(rule)}});
     done(add->request);
   } else if (const auto* remove = std::get_if<RemoveRule>(&command)) {
-    auto error = change_refused(id);
-    if (!error) error = without_rules();
+    auto error = rule_change_refused(id, remove->by_administrator);
     if (!error)
       if (auto removed = rule_set.remove(id, remove->name); !removed) error = std::move(removed.error());
     if (error) return refuse(remove->request, std::move(*error));
@@ -136,9 +152,7 @@ void Topic::Parts::rule_command(SubscriptionId id, const Command& command) {
     if (list->request != RequestId::none) emit(std::move(answer));
   } else if (const auto* set = std::get_if<SetBinding>(&command)) {
     auto error = change_refused(id);
-    if (!error && !exchange)
-      error = Error{Errc::not_allowed,
-                    fmt::format("'{}' is no exchange: its subscriptions have rules", settings.name)};
+    if (!error && !exchange) error = without_bindings();
     if (!error)
       if (auto bound = exchange->set(id, set->binding); !bound) error = std::move(bound.error());
     if (error) return refuse(set->request, std::move(*error));

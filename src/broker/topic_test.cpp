@@ -339,6 +339,58 @@ TEST(Topic, SharedBytesCountOnceAgainstTheQuota) {
   EXPECT_EQ(rig.send(message), std::nullopt);
 }
 
+TEST(Topic, AnAdministratorChangesRulesOfADisabledSubscription) {
+  TopicRig rig;
+  QueueSettings closed;
+  closed.status = EntityStatus::disabled;
+  ASSERT_TRUE(rig.subscribe(1, {}, closed));
+  AddRule add{.request = rig.ask(), .by_administrator = true};
+  *add.rule = TopicRig::rule("r", "1 = 1");
+  rig.apply_for(1, add);
+  EXPECT_FALSE(rig.refusal(add.request));
+  EXPECT_EQ(rig.remove_rule(1, "r"), Errc::entity_disabled) << "a client does not";
+  const RequestId request = rig.ask();
+  rig.apply_for(1, RemoveRule{.request = request, .name = "$default", .by_administrator = true});
+  EXPECT_FALSE(rig.refusal(request));
+  EXPECT_EQ(rig.rules_of(1), (std::vector<std::string>{"r"}));
+}
+
+// The name and the time of its creation stay; what it says is new from the next message on.
+TEST(Topic, ARuleIsReplacedInPlace) {
+  TopicRig rig;
+  ASSERT_TRUE(rig.subscribe(1, {TopicRig::rule("Mine", "1 = 0")}));
+  const auto replace = [&](std::string name, std::string sql) {
+    AddRule add{.request = rig.ask(), .replaces = true};
+    *add.rule = TopicRig::rule(std::move(name), std::move(sql));
+    add.rule->created = rig.now + 5s;
+    rig.apply_for(1, add);
+    return rig.refusal(add.request);
+  };
+  const auto only = [&](std::string name) {
+    const RequestId request = rig.ask();
+    rig.apply_for(1, ListRules{.request = request, .name = std::move(name)});
+    return rig.answer<RuleList>(request)->rules;
+  };
+  const auto before = only("mine");
+  ASSERT_EQ(before.size(), 1u) << "a name is found in any letter case";
+  rig.send(text("a"));
+  EXPECT_EQ(rig.queues.at(1)->counts().active, 0u);
+
+  EXPECT_EQ(replace("mine", "1 = 1"), std::nullopt);
+  const auto after = only("MINE");
+  ASSERT_EQ(after.size(), 1u);
+  EXPECT_EQ(after[0].name, "Mine");
+  EXPECT_EQ(after[0].created, before[0].created);
+  EXPECT_NE(after[0].filter, before[0].filter);
+  rig.send(text("b"));
+  EXPECT_EQ(rig.queues.at(1)->counts().active, 1u);
+
+  EXPECT_EQ(replace("other", "1 = 1"), Errc::not_found);
+  EXPECT_EQ(replace("mine", "1 ="), Errc::argument_error);
+  EXPECT_EQ(only("Mine")[0].filter, after[0].filter) << "a refused change changes nothing";
+  EXPECT_TRUE(only("other").empty());
+}
+
 TEST(Topic, StatusSaysWhoStillGetsWhat) {
   TopicRig rig;
   QueueSettings closed, full;

@@ -71,8 +71,7 @@ std::optional<Error> Topic::refusal_for(SubscriptionId id, const TransactionWork
   const auto* add = std::get_if<AddRule>(&work);
   const auto* remove = std::get_if<RemoveRule>(&work);
   check(add || remove, "only rules are asked of a topic for its subscription");
-  if (auto error = parts.change_refused(id)) return error;
-  if (auto error = parts.without_rules()) return error;
+  if (auto error = parts.rule_change_refused(id, false)) return error;
   const std::string& name = add ? add->rule->name : remove->name;
   const rules::Rule* present = parts.rule_set.find(id, name);
   const std::pair key{id, ascii_lower(name)};

@@ -37,6 +37,7 @@ void add(admin::Counts& sum, const StoreHost::PartitionCounts& one, Instant crea
     sum.active += one.queue->active + one.queue->deferred;
     sum.dead_letter += one.queue->dead_letter;
     sum.scheduled += one.queue->scheduled;
+    sum.transfer += one.queue->transfer;
     sum.transfer_dead_letter += one.queue->transfer_dead_letter;
     sum.size_bytes += one.queue->size_bytes;
     access(one.queue->accessed);
@@ -67,12 +68,7 @@ admin::Entity AdminDesk::describe(const Catalogue::Entity& entity) const {
   result.topic = info.topic_settings;
   result.created = info.created;
   result.is_available = catalogue_.is_available(entity);
-  EntityNotes kept = read_notes(info.notes);
-  if (!kept.has_access_rules) {
-    const auto rules = configured_.rules_on(info.name);
-    kept.notes.access_rules.assign(rules.begin(), rules.end());
-  }
-  result.notes = std::move(kept.notes);
+  result.notes = read_notes(info.notes).notes;
   return result;
 }
 
@@ -175,17 +171,10 @@ void AdminDesk::list(const admin::AdminPort::Listing& listing, Answer<admin::Pag
 // Changing
 
 std::string AdminDesk::notes_text(const admin::Entity& entity) const {
-  const auto configured = configured_.rules_on(entity.name);
   EntityNotes notes{entity.notes};
-  // Clients send back what they were shown: what the configuration says stays the configuration's, until an
-  // administrator has said something else once.
   const Catalogue::Entity* present = catalogue_.find(entity.name);
-  notes.has_access_rules =
-      (present != nullptr && read_notes(present->info().notes).has_access_rules) ||
-      !std::ranges::equal(configured, entity.notes.access_rules, [](const auto& one, const auto& other) {
-        return one.key_name == other.key_name && one.primary_key == other.primary_key &&
-               one.secondary_key == other.secondary_key && one.rights == other.rights;
-      });
+  notes.has_access_rules = !entity.notes.access_rules.empty() ||
+                           (present != nullptr && read_notes(present->info().notes).has_access_rules);
   return write_notes(notes);
 }
 
@@ -400,8 +389,9 @@ namespace {
 
 // From one rule to the other, of which either may be missing.
 StoreHost::RuleQuestion step(const std::optional<rules::Rule>& from, const std::optional<rules::Rule>& to) {
-  if (!to) return broker::RemoveRule{.name = from->name};
+  if (!to) return broker::RemoveRule{.name = from->name, .by_administrator = true};
   broker::AddRule add;
+  add.by_administrator = true;
   *add.rule = *to;
   add.replaces = from.has_value();
   return add;

@@ -15,6 +15,7 @@
 #include "node/catalogue.hpp"
 #include "node/config.hpp"
 #include "node/entity_notes.hpp"
+#include "node/exchange_documents.hpp"
 #include "node/life.hpp"
 #include "node/roads.hpp"
 #include "node/store_host.hpp"
@@ -23,10 +24,9 @@ namespace omnibus::node {
 
 class AdminDesk {
  public:
-  // All outlive the desk. `configured` are the access rules of the configuration.
-  AdminDesk(const Roads& roads, Catalogue& catalogue, net::Reactor& reactor, const Config& config,
-            const auth::AccessRules& configured)
-      : roads_(roads), catalogue_(catalogue), reactor_(reactor), config_(config), configured_(configured) {}
+  // All outlive the desk.
+  AdminDesk(const Roads& roads, Catalogue& catalogue, net::Reactor& reactor, const Config& config)
+      : roads_(roads), catalogue_(catalogue), reactor_(reactor), config_(config) {}
 
   template <class T>
   using Answer = admin::AdminPort::Answer<T>;
@@ -41,12 +41,19 @@ class AdminDesk {
   void put_rule(const std::string& subscription, rules::Rule rule, bool replaces, Answer<rules::Rule> answer);
   void remove_rule(const std::string& subscription, const std::string& rule, Answer<void> answer);
 
+  // Documents of exchanges: admin_documents.cpp.
+  void put_document(admin::AdminPort::DocumentPut put, Answer<admin::AdminPort::DocumentAnswer> answer);
+  void find_document(const std::string& exchange, const std::string& subscription,
+                     Answer<std::string> answer);
+  void list_documents(std::uint32_t skip, std::uint32_t top, Answer<admin::Page<std::string>> answer);
+
   [[nodiscard]] net::Reactor& reactor() { return reactor_; }
   void post(net::Task task) { reactor_.post(while_alive(life_, std::move(task))); }
 
  private:
   struct Counting;
   struct RuleChange;
+  struct DocumentChange;
 
   [[nodiscard]] admin::Entity describe(const Catalogue::Entity& entity) const;
   // Fills in what the stores count, then answers with all of them.
@@ -56,6 +63,14 @@ class AdminDesk {
   [[nodiscard]] Result<void> check_quota(const admin::Entity& entity) const;
   [[nodiscard]] Result<void> check_targets(const admin::Entity& entity) const;
   [[nodiscard]] std::size_t subscriptions_of(std::string_view topic) const;
+
+  // The exchange of that name, or null.
+  [[nodiscard]] const Catalogue::Entity* find_exchange(std::string_view name) const;
+  [[nodiscard]] DocumentWorld document_world() const;
+  // What the reader cannot know: other documents, and what was there before.
+  void judge_document(DocumentChange& change) const;
+  void plan_document(DocumentChange& change);
+  void go_on(const std::shared_ptr<DocumentChange>& change);
 
   [[nodiscard]] Result<const Catalogue::Entity*> subscription_with_rules(const std::string& name) const;
   void ask_first(const Catalogue::Entity& subscription, StoreHost::RuleQuestion question,
@@ -68,9 +83,9 @@ class AdminDesk {
   Catalogue& catalogue_;
   net::Reactor& reactor_;
   const Config& config_;
-  const auth::AccessRules& configured_;
   const Life life_ = begin_life();
-  std::set<std::string> changing_rules_;  // whole lower-cased names
+  std::set<std::string> changing_rules_;      // whole lower-cased names
+  std::set<std::string> changing_documents_;  // of exchanges, lower-cased
 };
 
 // The way to the desk from one shard, which it belongs to; answers come there.
@@ -91,6 +106,10 @@ class AdminDoor final : public admin::AdminPort {
   void put_rule(std::string subscription, rules::Rule rule, bool replaces,
                 Answer<rules::Rule> answer) override;
   void remove_rule(std::string subscription, std::string rule, Answer<void> answer) override;
+  void put_document(DocumentPut put, Answer<DocumentAnswer> answer) override;
+  void find_document(std::string exchange, std::string subscription, Answer<std::string> answer) override;
+  void list_documents(std::uint32_t skip, std::uint32_t top,
+                      Answer<admin::Page<std::string>> answer) override;
   void audit(const admin::AuditEvent& event) override;
 
  private:

@@ -75,6 +75,26 @@ void AdminDoor::remove_rule(std::string subscription, std::string rule, Answer<v
   });
 }
 
+void AdminDoor::put_document(DocumentPut put, Answer<DocumentAnswer> answer) {
+  desk_.post([this, put = std::move(put), answer = at_home(std::move(answer))]() mutable {
+    desk_.put_document(std::move(put), std::move(answer));
+  });
+}
+
+void AdminDoor::find_document(std::string exchange, std::string subscription, Answer<std::string> answer) {
+  desk_.post([this, exchange = std::move(exchange), subscription = std::move(subscription),
+              answer = at_home(std::move(answer))]() mutable {
+    desk_.find_document(exchange, subscription, std::move(answer));
+  });
+}
+
+void AdminDoor::list_documents(std::uint32_t skip, std::uint32_t top,
+                               Answer<admin::Page<std::string>> answer) {
+  desk_.post([this, skip, top, answer = at_home(std::move(answer))]() mutable {
+    desk_.list_documents(skip, top, std::move(answer));
+  });
+}
+
 void AdminDoor::audit(const admin::AuditEvent& event) {
   spdlog::info("audit who='{}' action={} kind={} entity='{}' peer={} status={}", event.who, event.action,
                event.kind, event.entity, event.peer, event.status);

@@ -4,13 +4,14 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <map>
+#include <random>
 #include <unordered_set>
 
+#include "admin/feeds.hpp"
 #include "base/check.hpp"
 #include "base/text.hpp"
-#include "node/config_json.hpp"
 #include "node/entity_notes.hpp"
+#include "node/exchange_documents.hpp"
 #include "node/shard.hpp"
 #include "node/store_host.hpp"
 
@@ -60,38 +61,6 @@ bool take_settings(NewEntity& entity, const store::PartitionInfo& info) {
   return info.kind == store::PartitionKind::subscription;
 }
 
-std::string_view kind_of(const store::PartitionInfo& info) {
-  switch (info.kind) {
-    case store::PartitionKind::queue:
-      return "queue";
-    case store::PartitionKind::subscription:
-      return "subscription";
-    case store::PartitionKind::topic:
-      return info.topic_settings.exchange ? "exchange" : "topic";
-  }
-  return "entity";
-}
-
-// The names of what differs.
-class Differences {
- public:
-  template <class T>
-  void compare(const T& one, const T& other, std::string_view name) {
-    if (one != other) add(name);
-  }
-  void compare_names(std::string_view one, std::string_view other, std::string_view name) {
-    if (!equals_ignoring_case(one, other)) add(name);
-  }
-  void add(std::string_view name) {
-    if (!text_.empty()) text_ += ", ";
-    text_ += name;
-  }
-  [[nodiscard]] std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
 }  // namespace
 
 std::size_t choose_store(std::string_view name, std::size_t count) {
@@ -100,69 +69,12 @@ std::size_t choose_store(std::string_view name, std::size_t count) {
   return static_cast<std::size_t>(hash % count);
 }
 
-std::string difference(const broker::QueueSettings& a, const broker::QueueSettings& b) {
-  Differences found;
-  found.compare(a.lock_duration, b.lock_duration, "LockDuration");
-  found.compare(a.size_bytes_max, b.size_bytes_max, "MaxSizeInMegabytes");
-  found.compare(a.requires_duplicate_detection, b.requires_duplicate_detection, "RequiresDuplicateDetection");
-  found.compare(a.requires_session, b.requires_session, "RequiresSession");
-  found.compare(a.default_time_to_live, b.default_time_to_live, "DefaultMessageTimeToLive");
-  found.compare(a.dead_letter_on_expiration, b.dead_letter_on_expiration, "DeadLetteringOnMessageExpiration");
-  found.compare(a.dead_letter_on_filter_error, b.dead_letter_on_filter_error,
-                "DeadLetteringOnFilterEvaluationExceptions");
-  found.compare(a.duplicate_window, b.duplicate_window, "DuplicateDetectionHistoryTimeWindow");
-  found.compare(a.delivery_count_max, b.delivery_count_max, "MaxDeliveryCount");
-  found.compare(a.status, b.status, "Status");
-  found.compare_names(a.forward_to, b.forward_to, "ForwardTo");
-  found.compare_names(a.forward_dead_letters_to, b.forward_dead_letters_to, "ForwardDeadLetteredMessagesTo");
-  found.compare(a.auto_delete_on_idle, b.auto_delete_on_idle, "AutoDeleteOnIdle");
-  found.compare(a.message_bytes_max, b.message_bytes_max, "MaxMessageSizeInKilobytes");
-  found.compare(a.prefetch_count, b.prefetch_count, "PrefetchCount");
-  found.compare(a.prefetch_bytes, b.prefetch_bytes, "PrefetchSize");
-  found.compare(a.is_partitioned, b.is_partitioned, "EnablePartitioning");
-  return found.take();
-}
-
-std::string difference(const broker::TopicSettings& a, const broker::TopicSettings& b) {
-  Differences found;
-  found.compare(a.exchange, b.exchange, "Type");
-  found.compare(a.default_time_to_live, b.default_time_to_live, "DefaultMessageTimeToLive");
-  found.compare(a.size_bytes_max, b.size_bytes_max, "MaxSizeInMegabytes");
-  found.compare(a.requires_duplicate_detection, b.requires_duplicate_detection, "RequiresDuplicateDetection");
-  found.compare(a.duplicate_window, b.duplicate_window, "DuplicateDetectionHistoryTimeWindow");
-  found.compare(a.status, b.status, "Status");
-  found.compare(a.auto_delete_on_idle, b.auto_delete_on_idle, "AutoDeleteOnIdle");
-  found.compare(a.message_bytes_max, b.message_bytes_max, "MaxMessageSizeInKilobytes");
-  found.compare(a.unroutable, b.unroutable, "Unroutable");
-  found.compare_names(a.alternate_exchange, b.alternate_exchange, "AlternateExchange");
-  found.compare(a.is_partitioned, b.is_partitioned, "EnablePartitioning");
-  return found.take();
-}
-
-std::string document_difference(const std::string& present, const std::string& wanted) {
-  const auto members = [](const std::string& document) {
-    std::map<std::string, std::string> result;
-    if (const auto json = parse_located_json(document); json && json->if_object() != nullptr)
-      for (const auto& member : *json->if_object()) result.emplace(member.name, to_json(member.value));
-    return result;
-  };
-  auto mine = members(present);
-  const auto theirs = members(wanted);
-  if (!theirs.contains("Id")) mine.erase("Id");
-  Differences found;
-  for (const auto& [name, value] : mine)
-    if (const auto other = theirs.find(name); other == theirs.end() || other->second != value)
-      found.add(name);
-  for (const auto& [name, value] : theirs)
-    if (!mine.contains(name)) found.add(name);
-  return found.take();
-}
-
 Catalogue::Catalogue(const Roads& roads, net::Reactor& reactor, std::uint32_t name_space,
                      std::vector<NewEntity> wanted, Ready ready)
     : roads_(roads),
       reactor_(reactor),
       name_space_(name_space),
+      random_((std::uint64_t{std::random_device{}()} << 32) | std::random_device{}()),
       wanted_(std::move(wanted)),
       ready_(std::move(ready)) {
   open_.resize(roads.stores.size());
@@ -325,6 +237,7 @@ void Catalogue::create_now(NewEntity entity, Done done) {
       return done(fail(Errc::not_found, "there is no topic '{}'", subscription->topic));
     count = static_cast<std::uint16_t>(topic->parts.size());
   }
+  name_document(entity);
   changing_.insert(key);
   auto making = std::make_shared<Making>();
   making->key = key;
@@ -347,6 +260,15 @@ void Catalogue::create_now(NewEntity entity, Done done) {
                                     });
                                   });
   }
+}
+
+// Documents of exchanges have an Id, whoever makes them. [EX 2.3]
+void Catalogue::name_document(NewEntity& entity) {
+  const auto name = [this](std::string& document) {
+    if (document_text(document, "Id").empty()) document = with_id(document, admin::new_guid(random_));
+  };
+  if (auto* topic = std::get_if<NewTopic>(&entity); topic && topic->settings.exchange) name(topic->document);
+  if (auto* one = std::get_if<NewSubscription>(&entity); one && one->exchange) name(one->document);
 }
 
 void Catalogue::made_part(const std::shared_ptr<Making>& making, std::uint16_t store,
@@ -388,7 +310,7 @@ void Catalogue::make(std::vector<NewEntity> entities) {
   missing_ = 1;  // this call itself
   for (NewEntity& wanted : entities) {
     if (const Entity* present = find(name_of(wanted)); present && present->is_complete()) {
-      compare(*present, wanted);
+      there_already_.push_back(std::move(wanted));
       continue;
     }
     if (!fits_its_topic(wanted)) {
@@ -415,35 +337,6 @@ bool Catalogue::fits_its_topic(const NewEntity& wanted) const {
   return topic.kind == store::PartitionKind::topic && topic.topic_settings.exchange == subscription->exchange;
 }
 
-// An administrator may have changed it since; the file does not take that back. [HTTP 16.1]
-void Catalogue::compare(const Entity& entity, const NewEntity& wanted) {
-  const auto& info = entity.info();
-  std::string what;
-  std::string in_document;
-  if (const auto* queue = std::get_if<NewQueue>(&wanted); queue && info.kind == store::PartitionKind::queue) {
-    what = difference(info.settings, queue->settings);
-  } else if (const auto* topic = std::get_if<NewTopic>(&wanted);
-             topic && info.kind == store::PartitionKind::topic) {
-    what = difference(info.topic_settings, topic->settings);
-    in_document = document_difference(info.document, topic->document);
-  } else if (const auto* subscription = std::get_if<NewSubscription>(&wanted);
-             subscription && info.kind == store::PartitionKind::subscription) {
-    // How large a message may be is said of its topic, and so are partitions.
-    auto settings = subscription->settings;
-    settings.is_partitioned = info.settings.is_partitioned;
-    settings.message_bytes_max = info.settings.message_bytes_max;
-    what = difference(info.settings, settings);
-    in_document = document_difference(info.document, subscription->document);
-  } else {
-    return spdlog::warn("entity='{}' is a {}, and a {} in the configuration", info.name, kind_of(info),
-                        kind_of(wanted));
-  }
-  if (!what.empty() && !in_document.empty()) what += ", ";
-  what += in_document;
-  if (!what.empty())
-    spdlog::warn("entity='{}' {} is not as the configuration has it: {}", info.name, kind_of(info), what);
-}
-
 void Catalogue::made_one() {
   if (--missing_ != 0) return;
   if (wanted_subscriptions_.empty() || !ready_) return end({});
@@ -456,7 +349,12 @@ void Catalogue::end(Result<void> result) {
       spdlog::error("entity='{}' is not served: {} of its {} partitions are missing", entity.info().name,
                     std::ranges::count_if(entity.parts, [](const auto& part) { return !part.has_value(); }),
                     entity.parts.size());
-  if (auto ready = std::exchange(ready_, nullptr)) ready(std::move(result));
+  auto ready = std::exchange(ready_, nullptr);
+  if (!ready) return;
+  if (result)
+    ready(std::exchange(there_already_, {}));
+  else
+    ready(fail(std::move(result.error())));
 }
 
 }  // namespace omnibus::node

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/random.hpp"
 #include "base/result.hpp"
 #include "broker/queue_settings.hpp"
 #include "broker/topic_settings.hpp"
@@ -32,7 +33,8 @@ class Catalogue {
  public:
   // `ready` is called once, on the first shard: when every store is open, what `wanted` names is there, and
   // all shards have been told; or with what makes that impossible. The order of `wanted` does not matter.
-  using Ready = std::move_only_function<void(Result<void>)>;
+  // What of it was there already comes with the answer, topics before their subscriptions: it is untouched.
+  using Ready = std::move_only_function<void(Result<std::vector<NewEntity>>)>;
   Catalogue(const Roads& roads, net::Reactor& reactor, std::uint32_t name_space,
             std::vector<NewEntity> wanted, Ready ready);
 
@@ -77,13 +79,17 @@ class Catalogue {
   [[nodiscard]] bool is_available(const Entity& entity) const;
 
   void create_now(NewEntity entity, Done done);
-  // New settings (those of its kind count) and notes on all partitions. When one refuses, the others are set
+  // New settings (those of its kind count) and notes on all partitions. A topic's largest message is its
+  // subscriptions' too. When one refuses, the others are set
   // back and the error tells which way that went. `not_found`, `illegal_state` when another change is under
   // way, `server_busy` when a partition is down.
   struct Update {
     broker::QueueSettings queue{};
     broker::TopicSettings topic{};
     std::string notes{};
+    // Of an exchange or its subscription; nothing: it stays.
+    std::optional<std::string> document{};
+    std::optional<rules::Binding> binding{};
   };
   void update_now(const std::string& name, Update update, Done done);
   // A topic goes with its subscriptions. When one partition of several stays, the entity is not served any
@@ -123,12 +129,13 @@ class Catalogue {
   [[nodiscard]] std::vector<Part> parts_of(const std::string& key) const;
   void updated_part(const std::shared_ptr<Changing>& changing, std::uint16_t store, Part before,
                     Result<store::PartitionInfo> updated);
+  void take_message_size(Entities::iterator topic, DirectoryChanges& changes);
   void removed_part(const std::shared_ptr<Changing>& changing, Part part, const Result<void>& removed);
   // Keeps the lists of names right; after every change of an entity, and before it is forgotten.
   void list_or_not(Entities::iterator entity, bool is_there);
   void make_wanted();
   void make(std::vector<NewEntity> entities);
-  void compare(const Entity& entity, const NewEntity& wanted);
+  void name_document(NewEntity& entity);
   [[nodiscard]] bool fits_its_topic(const NewEntity& wanted) const;
   void made_one();
   void end(Result<void> result);
@@ -142,6 +149,7 @@ class Catalogue {
   net::Reactor& reactor_;
   const std::uint32_t name_space_;
   const Life life_ = begin_life();
+  Random random_;
   Entities entities_;
   Names queues_;  // into entities_, whose nodes never move
   Names topics_;
@@ -150,6 +158,7 @@ class Catalogue {
   std::vector<bool> open_;             // by number: was open once
   std::vector<NewEntity> wanted_;
   std::vector<NewEntity> wanted_subscriptions_;  // made when their topics are there
+  std::vector<NewEntity> there_already_;
   std::set<std::string, std::less<>> changing_;
   std::size_t missing_ = 0;
   bool begun_ = false;
@@ -160,11 +169,5 @@ class Catalogue {
 
 // Which of `count` stores a new entity goes to. The same in every version: FNV-1a of the lower-cased name.
 [[nodiscard]] std::size_t choose_store(std::string_view name, std::size_t count);
-
-// What differs, in the words of the configuration file: "LockDuration, MaxDeliveryCount"; empty: nothing.
-[[nodiscard]] std::string difference(const broker::QueueSettings& a, const broker::QueueSettings& b);
-[[nodiscard]] std::string difference(const broker::TopicSettings& a, const broker::TopicSettings& b);
-// The same of two documents. An `Id` that `wanted` leaves open is no difference.
-[[nodiscard]] std::string document_difference(const std::string& present, const std::string& wanted);
 
 }  // namespace omnibus::node

@@ -28,6 +28,7 @@ store::PartitionInfo with(store::PartitionInfo info, const Catalogue::Update& up
     info.settings = std::move(settings);
   }
   info.notes = update.notes;
+  if (update.document) info.document = *update.document;
   return info;
 }
 
@@ -103,7 +104,8 @@ void Catalogue::update_now(const std::string& name, Update update, Done done) {
   if (!changing) return;
   for (const Part& part : parts_of(changing->key))
     roads_.stores[part.store]->update(
-        with(part.info, update), [this, changing, part](Result<store::PartitionInfo> updated) mutable {
+        with(part.info, update), update.binding,
+        [this, changing, part](Result<store::PartitionInfo> updated) mutable {
           post([this, changing, part = std::move(part), updated = std::move(updated)]() mutable {
             updated_part(changing, part.store, std::move(part), std::move(updated));
           });
@@ -122,7 +124,7 @@ void Catalogue::updated_part(const std::shared_ptr<Changing>& changing, std::uin
   end_change(changing->key);
   if (changing->error) {
     for (const Part& part : changing->before)
-      roads_.stores[part.store]->update(part.info, [key = changing->key](const auto& back) {
+      roads_.stores[part.store]->update(part.info, std::nullopt, [key = changing->key](const auto& back) {
         if (!back)
           spdlog::error("entity='{}' a partition has other settings than the rest: {}", key,
                         back.error().detail);
@@ -138,8 +140,29 @@ void Catalogue::updated_part(const std::shared_ptr<Changing>& changing, std::uin
   for (auto& part : found->second.parts)
     for (Part& now : changing->changed)
       if (part && part->store == now.store && part->info.id == now.info.id) part->info = std::move(now.info);
-  if (found->second.is_complete()) tell_shards({change_of(found->first, found->second)});
+  DirectoryChanges changes;
+  if (found->second.is_complete()) changes.push_back(change_of(found->first, found->second));
+  take_message_size(found, changes);
+  if (!changes.empty()) tell_shards(std::move(changes));
   changing->done({});
+}
+
+// The stores have done the same to what they keep.
+void Catalogue::take_message_size(Entities::iterator topic, DirectoryChanges& changes) {
+  const auto& info = topic->second.info();
+  if (info.kind != store::PartitionKind::topic) return;
+  const auto bytes_max = info.topic_settings.message_bytes_max;
+  const std::string below = topic->first + "/subscriptions/";
+  for (auto one = entities_.lower_bound(below); one != entities_.end() && one->first.starts_with(below);
+       ++one) {
+    bool changed = false;
+    for (auto& part : one->second.parts) {
+      if (!part || part->info.settings.message_bytes_max == bytes_max) continue;
+      part->info.settings.message_bytes_max = bytes_max;
+      changed = true;
+    }
+    if (changed && one->second.is_complete()) changes.push_back(change_of(one->first, one->second));
+  }
 }
 
 void Catalogue::remove_now(const std::string& name, Done done) {

@@ -36,7 +36,7 @@ std::string to_text(const Finding& finding) {
   return result;
 }
 
-ConfigReading read_config(std::string_view text, const std::string& folder) {
+ConfigReading read_config(std::string_view text, const std::string& folder, ConfigScope scope) {
   const auto root = parse_located_json(text);
   if (!root)
     return {
@@ -44,6 +44,7 @@ ConfigReading read_config(std::string_view text, const std::string& folder) {
         .findings = {
             {.severity = Finding::Severity::error, .line = root.error().line, .text = root.error().text}}};
   Reading reading{.findings = {}, .folder = folder};
+  reading.is_part = scope == ConfigScope::part;
   const Place at(reading, *root);
   find_twins(at);
   Config config;

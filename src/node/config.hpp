@@ -31,10 +31,13 @@ struct TlsSettings {
   std::vector<std::string> names;  // further names in the local certificate
 };
 
+// `named` are the properties that the file says something about, in its own words: of an entity that is there
+// already, the others stay.
 struct QueueEntry {
   broker::QueueSettings settings;
   std::vector<auth::RuleDocument> rules;
   std::string user_metadata{};
+  std::vector<std::string_view> named{};
 };
 
 struct SubscriptionEntry {
@@ -43,6 +46,7 @@ struct SubscriptionEntry {
   std::optional<rules::Binding> binding{};  // of an exchange
   std::string document{};                   // what its document says beside the settings: JSON, or empty
   std::string user_metadata{};
+  std::vector<std::string_view> named{};  // "Rules" is among them
 };
 
 // A topic, or an exchange when its settings say so.
@@ -52,6 +56,7 @@ struct TopicEntry {
   std::vector<SubscriptionEntry> subscriptions{};
   std::string document{};
   std::string user_metadata{};
+  std::vector<std::string_view> named{};  // of an exchange only "Subscriptions": its document is a whole
 };
 
 struct NamespaceSettings {
@@ -123,8 +128,13 @@ struct ConfigReading {
   std::vector<Finding> findings;  // by line; past a hundred they are counted in one last finding
 };
 
+// Whether the file is all there is, or a part of a namespace that may have more: then what it refers to can be
+// elsewhere, which is worth a warning.
+enum class ConfigScope : std::uint8_t { whole, part };
+
 // `folder` is where relative file names of the file start (JWKS and certificates).
-[[nodiscard]] ConfigReading read_config(std::string_view text, const std::string& folder);
+[[nodiscard]] ConfigReading read_config(std::string_view text, const std::string& folder,
+                                        ConfigScope scope = ConfigScope::whole);
 // The same for a file; its folder is where relative names start. `io` when it cannot be read.
 [[nodiscard]] Result<ConfigReading> read_config_file(const std::string& path);
 

@@ -64,4 +64,16 @@ struct SubscriptionDocument {
 [[nodiscard]] std::optional<SubscriptionDocument> read_subscription_document(const Place& at);
 [[nodiscard]] std::vector<KnownObject> subscription_document_objects();
 
+// One document by itself, added to the topics of the namespace or the subscriptions of its exchange when it
+// is good. What concerns others waits in Reading::later.
+void read_exchange_document(const Place& at, NamespaceSettings& into);
+void read_document_of_subscription(const Place& at, TopicEntry& exchange);
+
+// `document` with the members of `kept` that it does not have, where they have a default; in their order.
+[[nodiscard]] JsonValue::Object with_defaults(const JsonValue* document, std::span<const KeptMember> kept);
+// What a subscription's document keeps, in the order of the schema; of its Broker and Limits too.
+[[nodiscard]] std::span<const KeptMember> kept_of_subscription();
+[[nodiscard]] std::span<const KeptMember> kept_of_broker();
+[[nodiscard]] std::span<const KeptMember> kept_of_limits();
+
 }  // namespace omnibus::node

@@ -44,7 +44,11 @@ class Finisher {
         [[fallthrough]];
       case About::forward_dead_letters_to:
         // An entity with a mistake is not among the entities; it may only seem to be missing.
-        if (!is_there && complete_) error(later, "there is no entity of this name in the file");
+        if (is_there || !complete_) break;
+        if (reading_.is_part)
+          warn(later, "there is no entity of this name in the file");
+        else
+          error(later, "there is no entity of this name in the file");
         break;
       case About::send_to:
         if (!is_there && complete_) warn(later, "there is no entity of this name in the file");

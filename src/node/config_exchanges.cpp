@@ -112,35 +112,43 @@ void report(const Place& at, std::string_view pointer, const rules::Finding& fin
     at.error(std::move(text), finding.code);
 }
 
+// What the subscriptions before it have taken, with their lines.
+struct Taken {
+  std::map<std::string, std::size_t> names{};
+  std::map<std::string, std::size_t> consumers{};
+};
+
+void read_subscription(const Place& item, TopicEntry& exchange, Taken& taken) {
+  auto subscription = read_subscription_document(item);
+  if (!subscription) return;
+  const auto errors_before = item.reading().findings.errors();
+  const auto line = item.value().line;
+  if (const auto [first, is_new] = taken.names.try_emplace(ascii_lower(subscription->name), line); !is_new)
+    item.error(fmt::format("subscription '{}' is there already, on line {}", auth::shown(subscription->name),
+                           first->second),
+               "name.duplicate");
+  if (const auto* id = item.value().find("ConsumerId"))
+    if (const auto [first, is_new] = taken.consumers.try_emplace(*id->if_text(), line); !is_new)
+      item.child("ConsumerId", *id)
+          .error(fmt::format("the subscription on line {} has it already", first->second),
+                 "consumer-id.duplicate");
+  if (const auto type = exchange.settings.exchange) {
+    std::vector<rules::Finding> findings;
+    rules::check_routing(*type, subscription->binding, subscription->name, findings);
+    for (const auto& finding : findings) report(item, finding.path, finding);
+  }
+  if (item.reading().findings.errors() != errors_before) return;
+  auto& name = subscription->entry.settings.name;
+  name = subscription_path(exchange.settings.name, subscription->name);
+  judge_later(item.reading(), std::move(subscription->later), exchange.settings.name, name);
+  subscription->entry.binding = std::move(subscription->binding);
+  exchange.subscriptions.push_back(std::move(subscription->entry));
+}
+
 void read_subscriptions(const Place& at, ExchangeDraft& draft) {
-  std::map<std::string, std::size_t> names;
-  std::map<std::string, std::size_t> consumers;
-  read_array(at, entities_in_file_max, [&](const Place& item) {
-    auto subscription = read_subscription_document(item);
-    if (!subscription) return;
-    const auto errors_before = item.reading().findings.errors();
-    const auto line = item.value().line;
-    if (const auto [first, is_new] = names.try_emplace(ascii_lower(subscription->name), line); !is_new)
-      item.error(fmt::format("subscription '{}' is there already, on line {}",
-                             auth::shown(subscription->name), first->second),
-                 "name.duplicate");
-    if (const auto* id = item.value().find("ConsumerId"))
-      if (const auto [first, is_new] = consumers.try_emplace(*id->if_text(), line); !is_new)
-        item.child("ConsumerId", *id)
-            .error(fmt::format("the subscription on line {} has it already", first->second),
-                   "consumer-id.duplicate");
-    if (const auto type = draft.entry.settings.exchange) {
-      std::vector<rules::Finding> findings;
-      rules::check_routing(*type, subscription->binding, subscription->name, findings);
-      for (const auto& finding : findings) report(item, finding.path, finding);
-    }
-    if (item.reading().findings.errors() != errors_before) return;
-    auto& name = subscription->entry.settings.name;
-    name = subscription_path(draft.entry.settings.name, subscription->name);
-    judge_later(item.reading(), std::move(subscription->later), draft.entry.settings.name, name);
-    subscription->entry.binding = std::move(subscription->binding);
-    draft.entry.subscriptions.push_back(std::move(subscription->entry));
-  });
+  Taken taken;
+  read_array(at, entities_in_file_max,
+             [&](const Place& item) { read_subscription(item, draft.entry, taken); });
 }
 
 void read_exchange(const Place& at, NamespaceSettings& into) {
@@ -160,6 +168,7 @@ void read_exchange(const Place& at, NamespaceSettings& into) {
     return report_range(at, members, "Broker", wrong->detail);
   if (!take_entity_name(at, settings.name, "exchange", "name.duplicate")) return;
   draft.entry.document = to_json({.value = keep(members, kept_exchange)});
+  if (draft.subscriptions != nullptr) draft.entry.named.push_back("Subscriptions");
   judge_later(at.reading(), std::move(draft.later), settings.name, settings.name);
   judge_topic_later(at, draft.entry);
   into.topics.push_back(std::move(draft.entry));
@@ -186,12 +195,16 @@ void read_document_id(const Place& at) {
   if (!is_new) at.error(fmt::format("the same Id as on line {}", first->second), "id.duplicate");
 }
 
-JsonValue::Object keep(const Members& members, std::span<const KeptMember> kept) {
+namespace {
+
+// `find` gives the value of a name, or null.
+template <class Find>
+JsonValue::Object keep_found(std::span<const KeptMember> kept, const Find& find) {
   JsonValue::Object result;
   for (const auto& [name, standard] : kept) {
     JsonMember member{.name = std::string(name)};
-    if (const auto* found = members.find(name))
-      member.value = found->value;
+    if (const JsonValue* found = find(name))
+      member.value = *found;
     else if (const auto* number = std::get_if<std::int64_t>(&standard))
       member.value.value = *number;
     else if (const auto* text = std::get_if<std::string_view>(&standard))
@@ -201,6 +214,30 @@ JsonValue::Object keep(const Members& members, std::span<const KeptMember> kept)
     result.push_back(std::move(member));
   }
   return result;
+}
+
+}  // namespace
+
+JsonValue::Object keep(const Members& members, std::span<const KeptMember> kept) {
+  return keep_found(kept, [&](std::string_view name) {
+    const JsonMember* member = members.find(name);
+    return member ? &member->value : nullptr;
+  });
+}
+
+JsonValue::Object with_defaults(const JsonValue* document, std::span<const KeptMember> kept) {
+  return keep_found(kept, [&](std::string_view name) { return document ? document->find(name) : nullptr; });
+}
+
+void read_exchange_document(const Place& at, NamespaceSettings& into) {
+  const RangeCode code(at.reading(), "broker.range");
+  read_exchange(at, into);
+}
+
+void read_document_of_subscription(const Place& at, TopicEntry& exchange) {
+  const RangeCode code(at.reading(), "broker.range");
+  Taken taken;
+  read_subscription(at, exchange, taken);
 }
 
 void read_exchanges(const Place& at, NamespaceSettings& into) {

@@ -46,7 +46,10 @@ constexpr ObjectKeys<QueueDraft> property_object{"QueueProperties", Unknown::err
 constexpr std::array<Key<QueueDraft>, 2> queue_keys = {{
     {"Name", [](const Place& at, QueueDraft& draft) { draft.entry.settings.name = read_entity_name(at); },
      any_case},
-    {"Properties", [](const Place& at, QueueDraft& draft) { read_object(at, property_object, draft); },
+    {"Properties",
+     [](const Place& at, QueueDraft& draft) {
+       draft.entry.named = read_object(at, property_object, draft).names();
+     },
      any_case},
 }};
 constexpr ObjectKeys<QueueDraft> queue_object{"Queue", Unknown::error, queue_keys};

@@ -59,6 +59,17 @@ std::vector<Finding> Findings::take() {
 std::string Place::path() const {
   if (parent_ == nullptr) return "";
   std::string result = parent_->path();
+  if (reading_.json_pointers) {
+    result += '/';
+    if (key_.empty()) return result += std::to_string(index_);
+    for (const char c : auth::shown(key_)) {
+      if (c == '~' || c == '/')
+        result += c == '~' ? "~0" : "~1";
+      else
+        result += c;
+    }
+    return result;
+  }
   if (key_.empty()) return result + fmt::format("[{}]", index_);
   if (!result.empty()) result += '.';
   return result + auth::shown(key_);
@@ -79,6 +90,12 @@ void Place::at_key(Finding::Severity severity, const JsonMember& member, std::st
 const JsonMember* Members::find(std::string_view key) const {
   const auto found = std::ranges::find(found_, key, &std::pair<std::string_view, const JsonMember*>::first);
   return found == found_.end() ? nullptr : found->second;
+}
+
+std::vector<std::string_view> Members::names() const {
+  std::vector<std::string_view> result;
+  for (const auto& [name, member] : found_) result.push_back(name);
+  return result;
 }
 
 bool is_object(const Place& at) {

@@ -83,6 +83,9 @@ struct Reading {
   // While the document of an exchange is read: the code of a value that is outside its bounds. Empty: there
   // are no codes.
   std::string_view range_code{};
+  // Findings of a single document say where by a JSON pointer: /Subscriptions/0/Name [RFC 6901].
+  bool json_pointers = false;
+  bool is_part = false;  // of a namespace that has more: ConfigScope
 
   [[nodiscard]] NamesInUse& in_use() { return names[name_space]; }
 };
@@ -187,6 +190,8 @@ class Members {
   void add(std::string_view key, const JsonMember& member) { found_.emplace_back(key, &member); }
   [[nodiscard]] const JsonMember* find(std::string_view key) const;
   [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
+  // As the tables have them, which live for ever.
+  [[nodiscard]] std::vector<std::string_view> names() const;
 
  private:
   std::vector<std::pair<std::string_view, const JsonMember*>> found_;

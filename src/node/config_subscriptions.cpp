@@ -286,6 +286,10 @@ std::optional<SubscriptionDocument> read_subscription_document(const Place& at) 
   return draft;
 }
 
+std::span<const KeptMember> kept_of_subscription() { return kept_subscription; }
+std::span<const KeptMember> kept_of_broker() { return kept_broker; }
+std::span<const KeptMember> kept_of_limits() { return kept_limits; }
+
 std::vector<KnownObject> subscription_document_objects() {
   return {describe(subscription_object), describe(headers_object), describe(broker_object),
           describe(limits_object)};

@@ -51,10 +51,16 @@ constexpr std::array<Key<SubscriptionDraft>, 3> subscription_keys = {{
     {"Name", [](const Place& at, SubscriptionDraft& draft) { draft.name = read_subscription_name(at); },
      any_case},
     {"Properties",
-     [](const Place& at, SubscriptionDraft& draft) { read_object(at, subscription_property_object, draft); },
+     [](const Place& at, SubscriptionDraft& draft) {
+       const auto names = read_object(at, subscription_property_object, draft).names();
+       draft.entry.named.insert(draft.entry.named.end(), names.begin(), names.end());
+     },
      any_case},
     {"Rules",
-     [](const Place& at, SubscriptionDraft& draft) { read_subscription_rules(at, draft.entry.rules); },
+     [](const Place& at, SubscriptionDraft& draft) {
+       draft.entry.named.push_back("Rules");
+       read_subscription_rules(at, draft.entry.rules);
+     },
      any_case},
 }};
 constexpr ObjectKeys<SubscriptionDraft> subscription_object{"TopicSubscription", Unknown::error,
@@ -122,7 +128,10 @@ void read_subscriptions(const Place& at, TopicDraft& draft) {
 constexpr std::array<Key<TopicDraft>, 3> topic_keys = {{
     {"Name", [](const Place& at, TopicDraft& draft) { draft.entry.settings.name = read_entity_name(at); },
      any_case},
-    {"Properties", [](const Place& at, TopicDraft& draft) { read_object(at, property_object, draft); },
+    {"Properties",
+     [](const Place& at, TopicDraft& draft) {
+       draft.entry.named = read_object(at, property_object, draft).names();
+     },
      any_case},
     {"Subscriptions", read_subscriptions, any_case},
 }};

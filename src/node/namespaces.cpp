@@ -8,10 +8,12 @@
 #include <iterator>
 #include <set>
 
+#include "admin/entity_request.hpp"
 #include "auth/faults.hpp"
 #include "auth/secrets.hpp"
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "node/config_merge.hpp"
 #include "node/entity_notes.hpp"
 #include "node/shard.hpp"
 #include "node/store_host.hpp"
@@ -23,24 +25,37 @@ constexpr const char* register_file = "namespaces.json";
 // Changes that wait for the one under way.
 constexpr std::size_t changes_max = 1000;
 
-std::vector<NewEntity> entities_of(const NamespaceSettings& space) {
+template <class Entry>
+std::string notes_of(const Entry& entry, Instant now) {
+  EntityNotes all;
+  all.notes.user_metadata = entry.user_metadata;
+  if constexpr (!std::is_same_v<Entry, SubscriptionEntry>) {
+    // The file has been read, so they can be made.
+    auto rules = admin::merged_access_rules(entry.rules, {}, now);
+    all.has_access_rules = rules && !rules->empty();
+    if (all.has_access_rules) all.notes.access_rules = *std::move(rules);
+  }
+  return write_notes(all);
+}
+
+std::vector<NewEntity> entities_of(const NamespaceSettings& space, Instant now) {
   std::vector<NewEntity> result;
-  const auto notes = [](const auto& entry) {
-    EntityNotes all;
-    all.notes.user_metadata = entry.user_metadata;
-    return write_notes(all);
-  };
-  for (const auto& queue : space.queues) result.push_back(NewQueue{queue.settings, notes(queue)});
+  for (const auto& queue : space.queues)
+    result.push_back(NewQueue{queue.settings, notes_of(queue, now), queue.named, queue.rules});
   for (const auto& topic : space.topics) {
-    result.push_back(NewTopic{topic.settings, topic.document, notes(topic)});
+    // The document of an exchange is a whole; what a topic's entry does not name stays.
+    const auto named = topic.settings.exchange ? NamedProperties{} : NamedProperties{topic.named};
+    result.push_back(NewTopic{topic.settings, topic.document, notes_of(topic, now), named, topic.rules});
     for (const auto& subscription : topic.subscriptions)
-      result.push_back(NewSubscription{.topic = topic.settings.name,
-                                       .exchange = topic.settings.exchange,
-                                       .settings = subscription.settings,
-                                       .rules = subscription.rules,
-                                       .binding = subscription.binding,
-                                       .document = subscription.document,
-                                       .notes = notes(subscription)});
+      result.push_back(NewSubscription{
+          .topic = topic.settings.name,
+          .exchange = topic.settings.exchange,
+          .settings = subscription.settings,
+          .rules = subscription.rules,
+          .binding = subscription.binding,
+          .document = subscription.document,
+          .notes = notes_of(subscription, now),
+          .named = topic.settings.exchange ? NamedProperties{} : NamedProperties{subscription.named}});
   }
   return result;
 }
@@ -126,19 +141,11 @@ std::unexpected<Error> no_namespace(std::string_view name) {
 }  // namespace
 
 Result<void> put_configured_rules(const NamespaceSettings& space, Instant now, auth::AccessRules& rules) {
-  const auto put = [&](std::string_view path, const auto& documents) -> Result<void> {
-    for (const auto& document : documents) {
-      auto rule = auth::make_rule(document, now);
-      if (!rule) return fail(rule.error());
-      if (auto done = rules.put(path, *std::move(rule)); !done) return fail(done.error());
-    }
-    return {};
-  };
-  if (auto done = put("", space.rules); !done) return done;
-  for (const auto& queue : space.queues)
-    if (auto done = put(queue.settings.name, queue.rules); !done) return done;
-  for (const auto& topic : space.topics)
-    if (auto done = put(topic.settings.name, topic.rules); !done) return done;
+  for (const auto& document : space.rules) {
+    auto rule = auth::make_rule(document, now);
+    if (!rule) return fail(rule.error());
+    if (auto done = rules.put("", *std::move(rule)); !done) return fail(done.error());
+  }
   return {};
 }
 
@@ -233,11 +240,6 @@ Result<void> Namespaces::add_room(NamespaceEntry entry, const NamespaceSettings*
   if (number == 0) {
     facts->rules = setting_.default_rules;
   } else {
-    if (configured) {
-      NamespaceSettings of_entities = *configured;
-      of_entities.rules.clear();
-      if (auto put = put_configured_rules(of_entities, wall_now(), facts->rules); !put) return put;
-    }
     for (auto& rule : effective_rules(entry, setting_.only_loopback))
       if (auto put = facts->rules.put("", std::move(rule)); !put) return put;
   }
@@ -252,23 +254,37 @@ Result<void> Namespaces::add_room(NamespaceEntry entry, const NamespaceSettings*
     };
   auto room = std::make_unique<Room>();
   std::vector<NewEntity> wanted;
-  if (configured) wanted = entities_of(*configured);
+  if (configured) wanted = entities_of(*configured, wall_now());
   for (const NewEntity& entity : wanted) facts->configured.insert(ascii_lower(name_of(entity)));
   Catalogue::Ready ready;
   if (ready_) {
     ++not_ready_;
-    ready = [this](const Result<void>& result) { ready_one(result); };
+    ready = [this, number](Result<std::vector<NewEntity>> there) { merge(number, std::move(there)); };
   }
   room->catalogue = std::make_unique<Catalogue>(setting_.roads, setting_.reactor, number, std::move(wanted),
                                                 std::move(ready));
-  room->desk = std::make_unique<AdminDesk>(setting_.roads, *room->catalogue, setting_.reactor,
-                                           setting_.config, facts->rules);
+  room->desk =
+      std::make_unique<AdminDesk>(setting_.roads, *room->catalogue, setting_.reactor, setting_.config);
   facts->desk = room->desk.get();
   room->facts = std::move(facts);
   room->entry = std::move(entry);
   room->shards = setting_.roads.shards.size();
   rooms_.emplace(number, std::move(room));
   return {};
+}
+
+void Namespaces::merge(std::uint32_t number, Result<std::vector<NewEntity>> there) {
+  if (!there) return ready_one(fail(there.error()));
+  Room& room = *rooms_.at(number);
+  merge_configuration(*room.desk, *room.catalogue, *std::move(there), wall_now(),
+                      [this, &room](const MergeReport& report) {
+                        if (report.changed + report.refused != 0)
+                          spdlog::info(
+                              "namespace='{}' the configuration changed {} entities that were there, {} stay "
+                              "as they were",
+                              room.entry.name, report.changed, report.refused);
+                        ready_one({});
+                      });
 }
 
 void Namespaces::ready_one(const Result<void>& result) {

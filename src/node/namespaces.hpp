@@ -33,7 +33,7 @@ namespace omnibus::node {
 
 class Namespaces {
  public:
-  using Ready = Catalogue::Ready;
+  using Ready = std::move_only_function<void(Result<void>)>;
   // All that it refers to outlives it.
   struct Setting {
     const Roads& roads;
@@ -101,6 +101,8 @@ class Namespaces {
   [[nodiscard]] const std::string* owner_of(const std::string& host, std::string_view but_for) const;
   [[nodiscard]] Result<NamespaceEntry> new_entry(std::string name, const NamespaceDocument& wanted,
                                                  Instant now) const;
+  // What the configuration wants of entities that were there already; then ready_one().
+  void merge(std::uint32_t number, Result<std::vector<NewEntity>> there);
   void ready_one(const Result<void>& result);
   void remove_leftovers(std::uint16_t store, std::uint32_t number,
                         const std::vector<store::PartitionInfo>& partitions);
@@ -129,7 +131,8 @@ class Namespaces {
   journal::IoThread disk_;
 };
 
-// What the configuration says of a namespace's access rules and those of its entities, put into `rules`.
+// What the configuration says of a namespace's access rules, put into `rules`. Those of entities are kept
+// with them.
 [[nodiscard]] Result<void> put_configured_rules(const NamespaceSettings& space, Instant now,
                                                 auth::AccessRules& rules);
 

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "auth/access_rules.hpp"
 #include "broker/queue_settings.hpp"
 #include "broker/topic_settings.hpp"
 #include "rules/routing.hpp"
@@ -14,14 +15,22 @@
 
 namespace omnibus::node {
 
+// The properties that somebody who wants an entity speaks of, in the words of the configuration file;
+// nothing: of all. They matter when the entity is there already.
+using NamedProperties = std::optional<std::vector<std::string_view>>;
+
 struct NewQueue {
   broker::QueueSettings settings;
   std::string notes{};  // what an administrator keeps beside them: entity_notes.hpp
+  NamedProperties named{};
+  std::vector<auth::RuleDocument> access_rules{};  // what the notes were made from
 };
 struct NewTopic {
   broker::TopicSettings settings;
   std::string document{};
   std::string notes{};
+  NamedProperties named{};
+  std::vector<auth::RuleDocument> access_rules{};
 };
 struct NewSubscription {
   std::string topic;
@@ -31,6 +40,7 @@ struct NewSubscription {
   std::optional<rules::Binding> binding{};
   std::string document{};
   std::string notes{};
+  NamedProperties named{};
 };
 using NewEntity = std::variant<NewQueue, NewTopic, NewSubscription>;
 

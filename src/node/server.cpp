@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "admin/admin_values.hpp"
+#include "admin/entity_request.hpp"
 #include "admin/health.hpp"
 #include "admin/http_admin.hpp"
 #include "admin/management_service.hpp"
@@ -309,6 +310,7 @@ Result<Instant> Server::Impl::namespace_created() {
   return now;
 }
 
+// On the first shard, when every store is open and what was missing is made.
 Result<void> Server::Impl::open_stores() {
   for (const auto& store : stores) store->open();
   auto ready = stores_ready.get_future();

@@ -269,29 +269,6 @@ TEST(Catalogue, TheStoreOfANameIsForLife) {
   for (const int count : spread) EXPECT_NEAR(count, 1000, 200);
 }
 
-TEST(Catalogue, DifferencesAreNamedAsInTheFile) {
-  broker::QueueSettings a;
-  broker::QueueSettings b;
-  EXPECT_EQ(difference(a, b), "");
-  b.lock_duration = 5s;
-  b.forward_to = "x";
-  EXPECT_EQ(difference(a, b), "LockDuration, ForwardTo");
-  broker::TopicSettings c;
-  broker::TopicSettings d;
-  EXPECT_EQ(difference(c, d), "");
-  d.exchange = rules::ExchangeType::direct;
-  d.unroutable = rules::Unroutable::release;
-  EXPECT_EQ(difference(c, d), "Type, Unroutable");
-}
-
-TEST(Catalogue, DocumentsDifferByTheirMembers) {
-  EXPECT_EQ(document_difference("", ""), "");
-  EXPECT_EQ(document_difference(R"({"Id":"1","Caption":"a"})", R"({"Caption":"a"})"), "");
-  EXPECT_EQ(document_difference(R"({"Id":"1"})", R"({"Id":"2"})"), "Id");
-  EXPECT_EQ(document_difference(R"({"Caption":"a","Handler":"h"})", R"({"Caption":"b","ConsumerId":"c"})"),
-            "Caption, Handler, ConsumerId");
-}
-
 TEST(Roads, NumbersLeadHome) {
   EXPECT_EQ(shard_of(connection_number(255, serial_max)), 255u);
   EXPECT_EQ(connection_number(255, serial_max) & store_asks, 0u);

@@ -30,11 +30,11 @@ struct SpaceFacts {
   std::uint32_t number = 0;  // 0: the default one, which has every host name that no other has
   std::string name{};
   std::vector<std::string> hosts{};  // in the form of plain_host()
-  auth::AccessRules rules{};         // and those that the configuration has on its entities
+  auth::AccessRules rules{};         // those of entities come with their directory
   Instant created{};
   std::set<std::string> configured{};  // entities that the configuration has: whole names in lower case
-  AdminDesk* desk = nullptr;     // lives until every shard has told that the namespace is gone
-  std::function<void()> gone{};  // any thread
+  AdminDesk* desk = nullptr;           // lives until every shard has told that the namespace is gone
+  std::function<void()> gone{};        // any thread
 };
 
 class Space {

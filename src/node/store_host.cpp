@@ -164,8 +164,8 @@ void StoreHost::create(NewEntity entity, store::PartitionId topic, std::uint32_t
   });
 }
 
-void StoreHost::update(store::PartitionInfo wanted, Created done) {
-  post([this, wanted = std::move(wanted), done = std::move(done)]() mutable {
+void StoreHost::update(store::PartitionInfo wanted, std::optional<rules::Binding> binding, Created done) {
+  post([this, wanted = std::move(wanted), binding = std::move(binding), done = std::move(done)]() mutable {
     const Instant now = this->now();
     auto updated = [this, id = wanted.id, done = std::move(done)](const Result<void>& changed) mutable {
       post([this, id, done = std::move(done), changed]() mutable {
@@ -175,11 +175,11 @@ void StoreHost::update(store::PartitionInfo wanted, Created done) {
         done(*std::move(info));
       });
     };
+    store::Beside beside{std::move(wanted.notes), std::move(wanted.document), std::move(binding)};
     if (wanted.kind == store::PartitionKind::topic)
-      store_->update_topic(now, wanted.id, wanted.topic_settings, std::move(updated),
-                           std::move(wanted.notes));
+      store_->update_topic(now, wanted.id, wanted.topic_settings, std::move(updated), std::move(beside));
     else
-      store_->update_partition(now, wanted.id, wanted.settings, std::move(updated), std::move(wanted.notes));
+      store_->update_partition(now, wanted.id, wanted.settings, std::move(updated), std::move(beside));
     end_turn(now);
   });
 }

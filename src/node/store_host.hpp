@@ -61,7 +61,8 @@ class StoreHost final : private store::StoreOwner {
   // `topic` is the one of a new subscription.
   void create(NewEntity entity, store::PartitionId topic, std::uint32_t name_space, Created done);
   // What it already is decides which settings of `wanted` count; `done` brings what is there then.
-  void update(store::PartitionInfo wanted, Created done);
+  // Nothing in `binding`: it stays.
+  void update(store::PartitionInfo wanted, std::optional<rules::Binding> binding, Created done);
   using Removed = std::move_only_function<void(Result<void>)>;
   void remove(store::PartitionId id, Removed done);
   // What partitions hold, as many as are there; `done` comes on the store's shard.

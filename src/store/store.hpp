@@ -165,6 +165,13 @@ struct StoreStats {
   bool full = false;
 };
 
+// What is said beside the settings, in place of what was there; nothing: it stays.
+struct Beside {
+  std::optional<std::string> notes{};
+  std::optional<std::string> document{};
+  std::optional<rules::Binding> binding{};  // of a subscription of an exchange
+};
+
 class Store {
  public:
   using MakeJournal = std::function<std::unique_ptr<journal::Journal>(journal::JournalOwner&)>;
@@ -219,11 +226,11 @@ class Store {
     std::string notes{};
   };
   void create_subscription(Instant now, NewSubscription subscription, Created done);
-  // `notes` replace what was there; nothing: they stay.
+  // How large a message may be goes on to the topic's subscriptions. All of an update is durable or nothing.
   void update_topic(Instant now, PartitionId id, const broker::TopicSettings& settings, Changed done,
-                    std::optional<std::string> notes = std::nullopt);
+                    Beside beside = {});
   void update_partition(Instant now, PartitionId id, const broker::QueueSettings& settings, Changed done,
-                        std::optional<std::string> notes = std::nullopt);
+                        Beside beside = {});
   // Messages are released, receivers detached with `not_found`, later commands refused with it. A topic takes
   // its subscriptions along.
   void delete_partition(Instant now, PartitionId id, Changed done);

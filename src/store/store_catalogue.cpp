@@ -20,9 +20,9 @@ void Store::create_partition(Instant now, PartitionId id, std::string name,
 }
 
 void Store::update_partition(Instant now, PartitionId id, const broker::QueueSettings& settings, Changed done,
-                             std::optional<std::string> notes) {
+                             Beside beside) {
   parts_->now = now;
-  parts_->update(id, settings, std::move(notes), std::move(done));
+  parts_->update(id, settings, std::move(beside), std::move(done));
   parts_->settle(false);
 }
 
@@ -169,8 +169,7 @@ bool Store::Parts::rewrite(Partition& partition, PartitionInfo info) {
   return true;
 }
 
-void Store::Parts::update(PartitionId id, const broker::QueueSettings& with, std::optional<std::string> notes,
-                          Changed done) {
+void Store::Parts::update(PartitionId id, const broker::QueueSettings& with, Beside beside, Changed done) {
   auto found = find_to_change(id);
   if (!found) return done(omnibus::fail(std::move(found.error())));
   Partition& partition = **found;
@@ -179,10 +178,28 @@ void Store::Parts::update(PartitionId id, const broker::QueueSettings& with, std
         omnibus::fail(Errc::not_allowed, "'{}' is a topic and has no such settings", partition.info.name));
   if (auto error = broker::check_update(partition.info.settings, with))
     return done(omnibus::fail(std::move(*error)));
+  const auto number = static_cast<broker::SubscriptionId>(id);
+  Partition* topic = topic_of(partition);
+  if (beside.binding) {
+    if (!topic) return done(omnibus::fail(Errc::not_allowed, "'{}' is no subscription", partition.info.name));
+    if (auto error = topic->topic->binding_refused(number, *beside.binding))
+      return done(omnibus::fail(std::move(*error)));
+  }
   PartitionInfo info = partition.info;
   info.settings = with;
-  if (notes) info.notes = *std::move(notes);
-  if (!rewrite(partition, std::move(info))) return done(omnibus::fail(*broken));
+  if (beside.notes) info.notes = *std::move(beside.notes);
+  if (beside.document) info.document = *std::move(beside.document);
+  // The catalogue's record and the topic's go in one batch: a document never comes back with other routing.
+  joining = beside.binding.has_value();
+  joined_any = false;
+  const bool rewritten = rewrite(partition, std::move(info));
+  if (rewritten && beside.binding)
+    ask(*topic, [&] {
+      topic->topic->apply_for(
+          now, number, broker::SetBinding{broker::RequestId::none, *std::move(beside.binding)}, effects);
+    });
+  joining = false;
+  if (broken) return done(omnibus::fail(*broken));
   run(partition, broker::UpdateSettings{broker::RequestId::none, with});
   when_durable(std::move(done));
 }

@@ -121,8 +121,7 @@ struct Store::Parts final : journal::JournalOwner {
   [[nodiscard]] Result<Partition*> find_to_change(PartitionId id);
   // Journals what it shall be from now on. False: the store is broken.
   [[nodiscard]] bool rewrite(Partition& partition, PartitionInfo info);
-  void update(PartitionId id, const broker::QueueSettings& settings, std::optional<std::string> notes,
-              Changed done);
+  void update(PartitionId id, const broker::QueueSettings& settings, Beside beside, Changed done);
   void remove(Partition& partition, Changed done);
   void bury(Partition& partition);
   // Gives back what deleted partitions hold, a bounded part per turn.
@@ -134,8 +133,7 @@ struct Store::Parts final : journal::JournalOwner {
   // --- store_topics.cpp
   void create(NewTopic topic, Created done);
   void create(NewSubscription subscription, Created done);
-  void update(PartitionId id, const broker::TopicSettings& settings, std::optional<std::string> notes,
-              Changed done);
+  void update(PartitionId id, const broker::TopicSettings& settings, Beside beside, Changed done);
   // Commands that this kind of partition never takes; the answer is `not_allowed`.
   [[nodiscard]] static std::optional<Error> wrong_kind(const Partition& partition, bool sends);
   [[nodiscard]] static bool is_send(const broker::Command& command);

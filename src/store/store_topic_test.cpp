@@ -345,5 +345,50 @@ TEST(StoreTopic, ExchangeThatReleasesSaysSo) {
   EXPECT_THAT(rig.take_all(paid), ElementsAre("m1", "m1"));
 }
 
+// The document and what is done by it change together.
+TEST(StoreTopic, ABindingIsUpdatedWithItsDocument) {
+  TopicStoreRig rig;
+  const auto exchange = rig.topic("billing", {.exchange = rules::ExchangeType::direct});
+  const auto paid = rig.bind(exchange, "billing/Subscriptions/paid", {.routing_key = "paid"});
+  const auto update = [&](std::string key, std::string document) {
+    std::optional<Result<void>> done;
+    broker::QueueSettings settings = rig.store->find(paid)->settings;
+    settings.delivery_count_max = 4;
+    rig.store->update_partition(
+        rig.owner->clock, paid, settings, [&](Result<void> result) { done = std::move(result); },
+        {.document = std::move(document), .binding = rules::Binding{.routing_key = std::move(key)}});
+    rig.turn();
+    return done && !*done ? std::optional{done->error().code} : std::nullopt;
+  };
+  const auto reaches = [&](const std::string& key) {
+    auto message = TopicStoreRig::numbered(1);
+    message.facts.routing_key = key;
+    std::ignore = rig.start_publish(exchange, std::move(message));
+    rig.turn();
+    return rig.take_all(paid).size() == 1;
+  };
+  EXPECT_EQ(update("late", "new"), std::nullopt);
+  EXPECT_EQ(update("no*", "wrong"), Errc::argument_error);
+  rig.crash();
+  EXPECT_EQ(rig.store->find(paid)->document, "new");
+  EXPECT_EQ(rig.store->find(paid)->settings.delivery_count_max, 4u);
+  EXPECT_TRUE(reaches("late"));
+  EXPECT_FALSE(reaches("paid"));
+}
+
+TEST(StoreTopic, HowLargeAMessageMayBeReachesTheSubscriptions) {
+  TopicStoreRig rig;
+  broker::TopicSettings with{.name = "orders", .message_bytes_max = 2000};
+  const auto topic = rig.topic("orders", with);
+  const auto a = rig.subscribe(topic, "orders/Subscriptions/a", {}, {.message_bytes_max = 2000});
+  const auto other = rig.topic("other", {.name = "other"});
+  const auto b = rig.subscribe(other, "other/Subscriptions/b", {}, {.message_bytes_max = 2000});
+  with.message_bytes_max = 5000;
+  EXPECT_EQ(rig.update(topic, with), std::nullopt);
+  rig.crash();
+  EXPECT_EQ(rig.store->find(a)->settings.message_bytes_max, 5000u);
+  EXPECT_EQ(rig.store->find(b)->settings.message_bytes_max, 2000u);
+}
+
 }  // namespace
 }  // namespace omnibus::store

@@ -16,9 +16,9 @@ void Store::create_subscription(Instant now, NewSubscription subscription, Creat
 }
 
 void Store::update_topic(Instant now, PartitionId id, const broker::TopicSettings& settings, Changed done,
-                         std::optional<std::string> notes) {
+                         Beside beside) {
   parts_->now = now;
-  parts_->update(id, settings, std::move(notes), std::move(done));
+  parts_->update(id, settings, std::move(beside), std::move(done));
   parts_->settle(false);
 }
 
@@ -75,8 +75,7 @@ void Store::Parts::create(NewSubscription subscription, Created done) {
   when_created(id, std::move(done));
 }
 
-void Store::Parts::update(PartitionId id, const broker::TopicSettings& with, std::optional<std::string> notes,
-                          Changed done) {
+void Store::Parts::update(PartitionId id, const broker::TopicSettings& with, Beside beside, Changed done) {
   auto found = find_to_change(id);
   if (!found) return done(omnibus::fail(std::move(found.error())));
   Partition& partition = **found;
@@ -87,8 +86,24 @@ void Store::Parts::update(PartitionId id, const broker::TopicSettings& with, std
     return done(omnibus::fail(std::move(*error)));
   PartitionInfo info = partition.info;
   info.topic_settings = with;
-  if (notes) info.notes = *std::move(notes);
-  if (!rewrite(partition, std::move(info))) return done(omnibus::fail(*broken));
+  if (beside.notes) info.notes = *std::move(beside.notes);
+  if (beside.document) info.document = *std::move(beside.document);
+  std::vector<Partition*> grown;
+  if (with.message_bytes_max != partition.info.topic_settings.message_bytes_max) {
+    grown = with_subscriptions(partition);
+    grown.pop_back();  // the topic itself
+  }
+  joining = !grown.empty();
+  joined_any = false;
+  bool rewritten = rewrite(partition, std::move(info));
+  for (auto one = grown.begin(); rewritten && one != grown.end(); ++one) {
+    PartitionInfo subscription = (*one)->info;
+    subscription.settings.message_bytes_max = with.message_bytes_max;
+    rewritten = rewrite(**one, std::move(subscription));
+  }
+  joining = false;
+  if (!rewritten) return done(omnibus::fail(*broken));
+  for (Partition* one : grown) run(*one, broker::UpdateSettings{broker::RequestId::none, one->info.settings});
   run(partition, broker::UpdateTopic{broker::RequestId::none, with});
   when_durable(std::move(done));
 }
