@@ -5,6 +5,7 @@
 
 #include "cli/journal.hpp"
 #include "cli/serve.hpp"
+#include "cli/transfer.hpp"
 #include "cli/verbs.hpp"
 
 int main(int argc, char** argv) {
@@ -25,6 +26,7 @@ int main(int argc, char** argv) {
   omnibus::cli::add_purge(app, status);
   omnibus::cli::add_top(app, status);
   omnibus::cli::add_bench(app, status);
+  omnibus::cli::add_transfer(app, status);
   omnibus::cli::add_completion(app, status);
   try {
     app.parse(argc, argv);
