@@ -91,7 +91,7 @@ EXCHANGES = [
 ADMIN = [
     "admin/namespace", "admin/queue", "admin/queue-update", "admin/topic", "admin/subscription", "admin/rules",
     "admin/list", "admin/runtime", "admin/partitioned", "admin/forward", "admin/used", "admin/deleted-link",
-    "admin/disabled", "admin/wrong-key", "admin/missing", "admin-restart/kept",
+    "admin/disabled", "admin/wrong-key", "admin/missing", "admin/exchange", "admin/methods", "admin-restart/kept",
 ]
 
 # Messages over plain HTTP, crossed with an SDK, and the clock that tests may move.

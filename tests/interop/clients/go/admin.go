@@ -5,10 +5,13 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -411,6 +414,70 @@ func adminMissing(d *desk) string {
 	return ""
 }
 
+// An exchange is made by a document; to this client it is a topic.
+func adminExchange(d *desk) string {
+	on, broker := adminName("exchange"), given.Brokers["admin"]
+	document := func(method, body string) (int, map[string]any) {
+		request := got(http.NewRequestWithContext(d.ctx, method, fmt.Sprintf("http://%s:%d/%s", broker.Host, broker.Port, on),
+			strings.NewReader(body)))
+		request.Header = http.Header{"Authorization": {broker.Tokens["namespace"]}, "Content-Type": {"application/json"},
+			"Accept": {"application/json"}}
+		answer := got(http.DefaultClient.Do(request))
+		defer answer.Body.Close()
+		var found map[string]any
+		must(json.NewDecoder(answer.Body).Decode(&found))
+		return answer.StatusCode, found
+	}
+	status, _ := document("PUT", `{"Type": "Fanout", "Subscriptions": [{"Name": "s", "PrefetchCount": 9}]}`)
+	same(status, 201, "made")
+	same(slices.ContainsFunc(allOf(d.ctx, d.NewListTopicsPager(nil),
+		func(p admin.ListTopicsResponse) []admin.TopicItem { return p.Topics }),
+		func(one admin.TopicItem) bool { return one.TopicName == on }), true, "listed")
+	topic := got(d.GetTopic(d.ctx, on, nil)).TopicProperties
+	same(len(allOf(d.ctx, d.NewListRulesPager(on, "s", nil),
+		func(p admin.ListRulesResponse) []admin.RuleProperties { return p.Rules })), 0, "rules")
+	adminRefused(second(d.CreateRule(d.ctx, on, "s", &admin.CreateRuleOptions{Name: pointer("r")})), 400, "40000")
+	adminRefused(second(d.CreateTopic(d.ctx, on, nil)), 409, "40900")
+	topic.DefaultMessageTimeToLive = pointer("P1D")
+	must(second(d.UpdateTopic(d.ctx, on, topic, nil)))
+	subscription := got(d.GetSubscription(d.ctx, on, "s", nil)).SubscriptionProperties
+	subscription.MaxDeliveryCount = pointer[int32](4)
+	must(second(d.UpdateSubscription(d.ctx, on, "s", subscription, nil)))
+	must(second(d.CreateSubscription(d.ctx, on, "other", nil)))
+	_, now := document("GET", "")
+	same(now["Type"], any("Fanout"), "type")
+	same(now["Broker"].(map[string]any)["DefaultMessageTimeToLive"], any("P1D"), "a shared property")
+	for _, one := range now["Subscriptions"].([]any) {
+		if own := one.(map[string]any); own["Name"] == "s" {
+			same(own["PrefetchCount"], any(9.0), "prefetch")
+			same(own["Broker"].(map[string]any)["MaxDeliveryCount"], any(4.0), "deliveries")
+		}
+	}
+	must(got(d.messages.NewSender(on, nil)).SendMessage(d.ctx, text("to all"), nil))
+	same(string(d.takes(got(d.messages.NewReceiverForSubscription(on, "other", nil)), 1)[0].Body), "to all", "routed")
+	must(second(d.DeleteTopic(d.ctx, on, nil)))
+	status, _ = document("GET", "")
+	same(status, 404, "gone")
+	return ""
+}
+
+//go:embed admin.go
+var adminSource string
+
+// Every public method is used by one of these scenarios.
+func adminMethods(d *desk) string {
+	var unused []string
+	client := reflect.TypeFor[*admin.Client]()
+	for i := range client.NumMethod() {
+		if name := client.Method(i).Name; !strings.Contains(adminSource, "."+name+"(") {
+			unused = append(unused, name)
+		}
+	}
+	same(client.NumMethod() > 20, true, "methods found")
+	same(strings.Join(unused, " "), "", "methods that no scenario calls")
+	return fmt.Sprintf("%d methods", client.NumMethod())
+}
+
 func adminRestart(d *desk) string {
 	on := adminName("restart")
 	must(second(d.CreateQueue(d.ctx, on, &admin.CreateQueueOptions{Properties: &adminQueueShape})))
@@ -433,5 +500,6 @@ var adminScenarios = map[string]func(*desk) string{
 	"admin/topic": adminTopic, "admin/subscription": adminSubscription, "admin/rules": adminRules, "admin/list": adminList,
 	"admin/runtime": adminRuntime, "admin/partitioned": adminPartitioned, "admin/forward": adminForward,
 	"admin/used": adminUsed, "admin/deleted-link": adminDeletedLink, "admin/disabled": adminDisabled,
-	"admin/wrong-key": adminWrongKey, "admin/missing": adminMissing, "admin-restart/kept": adminRestart,
+	"admin/wrong-key": adminWrongKey, "admin/missing": adminMissing, "admin/exchange": adminExchange,
+	"admin/methods": adminMethods, "admin-restart/kept": adminRestart,
 }

@@ -13,20 +13,21 @@ import (
 )
 
 type broker struct {
-	Host           string `json:"host"`
-	Port           int    `json:"port"`
-	CA             string `json:"ca"`
-	Emulator       string `json:"emulator"`
-	TLS            string `json:"tls"`
-	WrongKey       string `json:"wrong_key"`
-	WrongRule      string `json:"wrong_rule"`
-	SasNamespace   string `json:"sas_namespace"`
-	SasEntity      string `json:"sas_entity"`
-	SasExpired     string `json:"sas_expired"`
-	SasOtherEntity string `json:"sas_other_entity"`
-	SasMalformed   string `json:"sas_malformed"`
-	AdminWrongKey  string `json:"admin_wrong_key"`
-	AdminSendOnly  string `json:"admin_send_only"`
+	Host           string            `json:"host"`
+	Port           int               `json:"port"`
+	CA             string            `json:"ca"`
+	Emulator       string            `json:"emulator"`
+	TLS            string            `json:"tls"`
+	WrongKey       string            `json:"wrong_key"`
+	WrongRule      string            `json:"wrong_rule"`
+	SasNamespace   string            `json:"sas_namespace"`
+	SasEntity      string            `json:"sas_entity"`
+	SasExpired     string            `json:"sas_expired"`
+	SasOtherEntity string            `json:"sas_other_entity"`
+	SasMalformed   string            `json:"sas_malformed"`
+	AdminWrongKey  string            `json:"admin_wrong_key"`
+	AdminSendOnly  string            `json:"admin_send_only"`
+	Tokens         map[string]string `json:"tokens"`
 }
 
 func (b broker) address() string { return fmt.Sprintf("%s:%d", b.Host, b.Port) }

@@ -275,6 +275,54 @@ module.exports = {
     await fails('ServiceError', () => admin.createQueue(named('range'), {maxSizeInMegabytes: 77}));
   },
 
+  // An exchange is made by a document; to this client it is a topic.
+  'admin/exchange': () => with_data(async (client) => {
+    const admin = connected();
+    const on = named('exchange');
+    const json = async (method, body) => fetch(`http://${broker().host}:${broker().port}/${on}`, {method, body,
+      headers: {Authorization: broker().tokens.namespace, 'Content-Type': 'application/json', Accept: 'application/json'}});
+    same((await json('PUT', JSON.stringify({Type: 'Fanout', Subscriptions: [{Name: 's', PrefetchCount: 9}]}))).status, 201, 'made');
+    check((await all(admin.listTopics())).some((t) => t.name === on), 'it is not listed');
+    const found = await admin.getTopic(on);
+    same((await all(admin.listSubscriptions(on))).map((s) => s.subscriptionName), ['s'], 'subscriptions');
+    same(await all(admin.listRules(on, 's')), [], 'rules');
+    await fails('ServiceError', () => admin.createRule(on, 's', 'r'));
+    await fails('MessageEntityAlreadyExistsError', () => admin.createTopic(on));
+    await admin.updateTopic({...found, defaultMessageTimeToLive: 'P1D'});
+    await admin.updateSubscription({...(await admin.getSubscription(on, 's')), maxDeliveryCount: 4});
+    await admin.createSubscription(on, 'other');
+    const document = await (await json('GET')).json();
+    same(document.Type, 'Fanout', 'type');
+    same(document.Broker.DefaultMessageTimeToLive, 'P1D', 'a shared property');
+    const own = document.Subscriptions.find((s) => s.Name === 's');
+    same([own.PrefetchCount, own.Broker.MaxDeliveryCount], [9, 4], 'the subscription');
+    await client.createSender(on).sendMessages({body: 'to all'});
+    same((await take(client.createReceiver(on, 'other'), 1))[0].body, 'to all', 'routed');
+    await admin.deleteTopic(on);
+    same((await json('GET')).status, 404, 'gone');
+  }),
+
+  // Every public method is used by one of these scenarios.
+  'admin/methods': async () => {
+    const path = require('path');
+    const fs = require('fs');
+    const types = (folder) => fs.readdirSync(folder, {withFileTypes: true, recursive: true})
+      .filter((f) => /\.d\.[cm]?ts$/.test(f.name)).map((f) => path.join(f.parentPath ?? f.path, f.name));
+    const root = path.dirname(require.resolve('@azure/service-bus/package.json'));
+    const files = types(root).filter((f) => !f.includes(`${root}/node_modules`));
+    const text = files.map((f) => fs.readFileSync(f, 'utf8'))
+      .find((t) => t.includes('export declare class ServiceBusAdministrationClient'));
+    check(text, 'no declaration of the client');
+    const body = text.slice(text.indexOf('export declare class ServiceBusAdministrationClient'));
+    const declared = new Set([...body.slice(0, body.indexOf('\n}')).matchAll(/^    (\w+)\(/gm)].map((m) => m[1]));
+    declared.delete('constructor');
+    check(declared.size > 25, `${declared.size} methods found`);
+    const mine = fs.readFileSync(__filename, 'utf8');
+    const unused = [...declared].filter((name) => !mine.includes(`.${name}(`));
+    same(unused, [], 'methods that no scenario calls');
+    return `${declared.size} methods`;
+  },
+
   'admin-restart/kept': async () => {
     const on = named('restart');
     const admin = connected();

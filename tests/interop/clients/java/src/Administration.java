@@ -39,10 +39,16 @@ import com.azure.messaging.servicebus.administration.models.SqlRuleFilter;
 import com.azure.messaging.servicebus.administration.models.SubscriptionProperties;
 import com.azure.messaging.servicebus.administration.models.TopicProperties;
 import com.azure.messaging.servicebus.administration.models.TrueRuleFilter;
+import java.lang.reflect.Method;
 import java.net.MalformedURLException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.OffsetDateTime;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -75,6 +81,8 @@ final class Administration {
         all.put("admin/disabled", it::disabled);
         all.put("admin/wrong-key", it::wrongKey);
         all.put("admin/missing", it::missing);
+        all.put("admin/exchange", it::exchange);
+        all.put("admin/methods", it::methods);
         all.put("admin-restart/kept", it::restart);
     }
 
@@ -476,6 +484,62 @@ final class Administration {
         fails(HttpResponseException.class,
             () -> admin.createQueue(nothing, new CreateQueueOptions().setMaxSizeInMegabytes(77)), "40000");
         return "";
+    }
+
+    private java.net.http.HttpResponse<String> document(String method, String name, String body) throws Exception {
+        var broker = report.broker("admin");
+        var uri = URI.create("http://" + broker.get("host").asText() + ":" + broker.get("port").asInt() + "/" + name);
+        var request = HttpRequest.newBuilder(uri).timeout(Duration.ofSeconds(10))
+            .header("Authorization", broker.get("tokens").get("namespace").asText())
+            .header("Content-Type", "application/json").header("Accept", "application/json")
+            .method(method, HttpRequest.BodyPublishers.ofString(body)).build();
+        return HttpClient.newHttpClient().send(request, java.net.http.HttpResponse.BodyHandlers.ofString());
+    }
+
+    /** An exchange is made by a document; to this client it is a topic. */
+    private String exchange() throws Exception {
+        var admin = connected();
+        String on = named("exchange");
+        same(document("PUT", on, "{\"Type\": \"Fanout\", \"Subscriptions\": [{\"Name\": \"s\", \"PrefetchCount\": 9}]}")
+            .statusCode(), 201, "made");
+        check(admin.listTopics().stream().anyMatch(t -> t.getName().equals(on)), "it is not listed");
+        TopicProperties found = admin.getTopic(on);
+        same(admin.listSubscriptions(on).stream().map(SubscriptionProperties::getSubscriptionName)
+            .collect(Collectors.toList()), List.of("s"), "subscriptions");
+        same(admin.listRules(on, "s").stream().count(), 0L, "rules");
+        fails(ResourceExistsException.class, () -> admin.createTopic(on), "40900");
+        admin.updateTopic(found.setDefaultMessageTimeToLive(Duration.ofDays(1)));
+        admin.updateSubscription(admin.getSubscription(on, "s").setMaxDeliveryCount(4));
+        admin.createSubscription(on, "other");
+        String now = document("GET", on, "").body();
+        for (String part : List.of("\"Type\":\"Fanout\"", "\"DefaultMessageTimeToLive\":\"P1D\"", "\"PrefetchCount\":9",
+            "\"MaxDeliveryCount\":4")) {
+            check(now.contains(part), "no " + part + " in " + now);
+        }
+        try (ServiceBusSenderClient sender = messages().sender().topicName(on).buildClient();
+             ServiceBusReceiverClient receiver =
+                 messages().receiver().topicName(on).subscriptionName("other").buildClient()) {
+            sender.sendMessage(new ServiceBusMessage("to all"));
+            same(taken(receiver, 1), List.of("to all"), "routed");
+        }
+        admin.deleteTopic(on);
+        same(document("GET", on, "").statusCode(), 404, "gone");
+        return "";
+    }
+
+    /** Every public method is used by one of these scenarios; those WithResponse make the same requests. */
+    private String methods() throws Exception {
+        String mine;
+        try (var code = Administration.class.getResourceAsStream("Administration.class")) {
+            mine = new String(code.readAllBytes(), StandardCharsets.ISO_8859_1);
+        }
+        List<String> declared = Arrays.stream(ServiceBusAdministrationClient.class.getMethods())
+            .filter(m -> m.getDeclaringClass() == ServiceBusAdministrationClient.class)
+            .map(Method::getName).filter(n -> !n.endsWith("WithResponse")).distinct().collect(Collectors.toList());
+        check(declared.size() > 20, declared.size() + " methods found");
+        same(declared.stream().filter(n -> !mine.contains(n)).collect(Collectors.toList()), List.of(),
+            "methods that no scenario calls");
+        return declared.size() + " methods";
     }
 
     private String restart() throws Exception {
