@@ -41,12 +41,17 @@ class HttpReply {
  public:
   using Send = std::move_only_function<void(HttpResponse)>;
   using Gone = std::move_only_function<void()>;
-  explicit HttpReply(Send send, std::function<bool()> wanted = {}, std::function<void(Gone)> watch = {})
-      : send_(std::move(send)), wanted_(std::move(wanted)), watch_(std::move(watch)) {}
+  explicit HttpReply(Send send, std::function<bool()> wanted = {}, std::function<void(Gone)> watch = {},
+                     std::function<bool()> ended = {})
+      : send_(std::move(send)),
+        wanted_(std::move(wanted)),
+        watch_(std::move(watch)),
+        ended_(std::move(ended)) {}
   HttpReply(HttpReply&& other) noexcept
       : send_(std::exchange(other.send_, nullptr)),
         wanted_(std::move(other.wanted_)),
-        watch_(std::move(other.watch_)) {}
+        watch_(std::move(other.watch_)),
+        ended_(std::move(other.ended_)) {}
   HttpReply& operator=(HttpReply&&) = delete;
   ~HttpReply() {
     if (send_) send({.status = 500});
@@ -61,11 +66,14 @@ class HttpReply {
   void when_gone(Gone gone) {
     if (watch_) watch_(std::move(gone));
   }
+  // The same as a question, about this very moment: asks the socket.
+  [[nodiscard]] bool ended() const { return ended_ && ended_(); }
 
  private:
   Send send_;
   std::function<bool()> wanted_;
   std::function<void(Gone)> watch_;
+  std::function<bool()> ended_;
 };
 
 // The usual words for a status code, "" for one that has none.

@@ -86,6 +86,10 @@ void HttpSession::handle(HttpRequest request) {
                                                     [weak](HttpReply::Gone gone) {
                                                       if (const auto self = weak.lock())
                                                         (*self)->gone_ = std::move(gone);
+                                                    },
+                                                    [weak] {
+                                                      const auto self = weak.lock();
+                                                      return !self || (*self)->stream_.peer_finished();
                                                     }));
 }
 

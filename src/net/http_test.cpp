@@ -294,11 +294,29 @@ TEST(Http, AHalfClosedClientCountsAsGone) {
   rig.events().wait("gone");
   {
     const std::lock_guard lock(rig.handler.held_mutex);
-    rig.handler.held_on->post(
-        [reply = std::move(*rig.handler.held)]() mutable { reply.send({.status = 200, .body = "late"}); });
+    rig.handler.held_on->post([reply = std::move(*rig.handler.held)]() mutable {
+      const bool ended = reply.ended();
+      reply.send({.status = 200, .body = ended ? "late" : "?"});
+    });
     rig.handler.held.reset();
   }
   EXPECT_TRUE(client.read_all().ends_with("late"));
+}
+
+TEST_P(HttpTest, WhoWaitsMayAskForItsClient) {
+  Rig rig;
+  open(rig);
+  client().send("GET /wait HTTP/1.1\r\nConnection: close\r\n\r\n");
+  rig.events().wait("held");
+  {
+    const std::lock_guard lock(rig.handler.held_mutex);
+    rig.handler.held_on->post([reply = std::move(*rig.handler.held)]() mutable {
+      const bool ended = reply.ended();
+      reply.send({.status = 200, .body = ended ? "?" : "still there"});
+    });
+    rig.handler.held.reset();
+  }
+  EXPECT_TRUE(client().read_all().ends_with("still there"));
 }
 
 TEST_P(HttpTest, ForgottenReplyIsA500) {

@@ -67,6 +67,8 @@ class Stream {
   virtual void abort(Error why) = 0;
   // False once the stream is closing or closed, by whomever.
   [[nodiscard]] virtual bool open() const = 0;
+  // Whether the peer has said that it will send no more, and nothing it sent before is left to be read.
+  [[nodiscard]] virtual bool peer_finished() { return false; }
   // From now on `next` is called. The present handler gets no on_closed() and is destroyed in a later
   // turn, so it may do this from inside its own calls.
   virtual void replace_handler(std::unique_ptr<StreamHandler> next) = 0;

@@ -141,6 +141,12 @@ void TcpStream::on_end_of_input() {
   if (state_ == State::open && !handler_->on_peer_finished()) close_after_flush();
 }
 
+bool TcpStream::peer_finished() {
+  if (end_of_input_ || state_ == State::closed) return true;
+  char next = 0;
+  return ::recv(socket_.native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 void TcpStream::flush() {
   if (waiting_writable_ || reported_ || state_ == State::closed) return;
   std::array<iovec, iovecs_max> parts;

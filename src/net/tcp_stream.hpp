@@ -42,6 +42,7 @@ class TcpStream final : public Stream, public Resident, public std::enable_share
   std::string peer() const override;
   std::string local() const override;
   std::string transport() const override { return "tcp"; }
+  bool peer_finished() override;
   bool encrypted() const override { return false; }
   std::string server_name() const override { return {}; }
   const PeerCertificate* client_certificate() const override { return nullptr; }

@@ -40,6 +40,7 @@ class TlsStream final : public Stream, public StreamHandler {
   std::string peer() const override { return below_.peer(); }
   std::string local() const override { return below_.local(); }
   std::string transport() const override { return "tls"; }
+  bool peer_finished() override { return below_.peer_finished(); }
   bool encrypted() const override { return true; }
   std::string server_name() const override;
   const PeerCertificate* client_certificate() const override {
