@@ -34,6 +34,7 @@ class RestRig {
   struct Asked {
     std::optional<net::HttpResponse> response{};
     bool wanted = true;
+    bool ended = false;
     net::HttpReply::Gone gone{};
 
     [[nodiscard]] int status() const { return response ? response->status : 0; }
@@ -67,7 +68,8 @@ class RestRig {
         std::move(request),
         net::HttpReply([asked](net::HttpResponse response) { asked->response = std::move(response); },
                        [asked] { return asked->wanted; },
-                       [asked](net::HttpReply::Gone gone) { asked->gone = std::move(gone); }),
+                       [asked](net::HttpReply::Gone gone) { asked->gone = std::move(gone); },
+                       [asked] { return asked->ended; }),
         now());
     return asked;
   }

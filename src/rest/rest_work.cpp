@@ -151,9 +151,9 @@ void RestService::Poll::on_delivery(broker::Answer& answered, links::Now now) {
 
 void RestService::Poll::take(broker::Deliver& delivery, const Payload& stored, links::Now now) {
   const Part& part = part_of(delivery.receiver);
-  if (!call_.reply.wanted()) {
+  if (!call_.reply.wanted() || call_.reply.ended()) {
     release(part, delivery.lock);
-    return finish();
+    return on_gone(now);
   }
   broker::HeldMessage held{delivery.status, delivery.lock, delivery.locked_until};
   if (deletes_) held.locked_until.reset();
