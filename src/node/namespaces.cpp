@@ -194,6 +194,8 @@ Result<void> Namespaces::prepare(Ready ready) {
   const NamespaceSettings standard;
   const NamespaceSettings& first = configured.empty() ? standard : configured.front();
   if (auto done = read_file(); !done) return done;
+  // Until a store says otherwise; the next change forgets them then.
+  emptied_.insert(register_.dropped.begin(), register_.dropped.end());
   const NamespaceRegister before = register_;
   if (register_.find(first.name))
     return fail(
@@ -324,6 +326,7 @@ void Namespaces::remove_leftovers(std::uint16_t store, std::uint32_t number,
     return spdlog::error("store={} has {} entities of a namespace {} that nobody knows; they are not served",
                          store, partitions.size(), number);
   }
+  emptied_.erase(number);
   spdlog::info("store={} {} entities of a dropped namespace are removed", store, partitions.size());
   for (const auto& info : partitions)
     setting_.roads.stores[store]->remove(info.id, [name = info.name](const Result<void>& removed) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "node/http_client_rig.hpp"
 #include "node/namespace_register.hpp"
@@ -183,6 +184,90 @@ TEST_F(ServerNamespaces, TheySurviveARestartWithTheirMessagesAndRules) {
   HttpClient http(server->addresses()[0]);
   EXPECT_THAT(http.ask("GET", "/q").body, HasSubstr("<MessageCount>0<"));
   EXPECT_EQ(http.ask("PUT", "/$omnibus/namespaces/t1", R"({"HostNames":["t1.test"]})").status, 200);
+}
+
+// What is in a store that is down goes when it is back; the namespace is gone at once.
+TEST_F(ServerNamespaces, ADropDoesNotWaitForAStoreThatIsDown) {
+  const auto begin = [&] {
+    auto options = options_with(2, R"("Queues": [])");
+    options.storage.stores = 2;
+    return start(std::move(options));
+  };
+  {
+    const auto server = begin();
+    ASSERT_TRUE(server);
+    HttpClient http(server->addresses()[0]);
+    ASSERT_EQ(http.ask("PUT", "/$omnibus/namespaces/t1").status, 201);
+    HttpClient inside(server->addresses()[0]);
+    inside.as("t1.localhost", "RootManageSharedAccessKey", "SAS_KEY_VALUE");
+    for (int i = 0; i < 8; ++i) ASSERT_EQ(inside.put(fmt::format("/q{}", i), queue).status, 201);
+    ASSERT_TRUE(server->take_down(1));
+    while (server->serves(1)) std::this_thread::yield();
+    EXPECT_EQ(http.ask("DELETE", "/$omnibus/namespaces/t1").status, 200);
+    EXPECT_EQ(http.ask("GET", "/$omnibus/namespaces/t1").status, 404);
+    ASSERT_TRUE(server->bring_back(1));
+    while (!server->serves(1)) std::this_thread::yield();
+    EXPECT_EQ(http.ask("PUT", "/$omnibus/namespaces/t1").status, 201);
+    EXPECT_THAT(inside.ask("GET", "/$Resources/Queues").body, Not(HasSubstr("<entry")));
+  }
+  auto all = read_register(register_text());
+  ASSERT_TRUE(all);
+  EXPECT_THAT(all->dropped, ElementsAre(1)) << "nobody knew that all of it was gone";
+  ASSERT_TRUE(begin()) << "the next start looks again";
+  // With its number one would find what is left of it.
+  all->dropped.clear();
+  all->entries.at(0).number = 1;
+  write_register_text(write_register(*all));
+  const auto server = begin();
+  ASSERT_TRUE(server);
+  HttpClient inside(server->addresses()[0]);
+  inside.as("t1.localhost", "RootManageSharedAccessKey", "SAS_KEY_VALUE");
+  EXPECT_THAT(inside.ask("GET", "/$Resources/Queues").body, Not(HasSubstr("<entry")));
+}
+
+// Entities that are being made while their namespace is dropped are made and removed, or never made.
+TEST_F(ServerNamespaces, NothingIsLeftOfWhatWasMadeDuringADrop) {
+  {
+    const auto server = start(options_with(2, R"("Queues": [])"));
+    ASSERT_TRUE(server);
+    HttpClient http(server->addresses()[0]);
+    for (int round = 0; round < 5; ++round) {
+      ASSERT_EQ(http.ask("PUT", "/$omnibus/namespaces/t1").status, 201);
+      std::vector<std::unique_ptr<HttpClient>> makers;
+      for (int i = 0; i < 8; ++i) {
+        auto& maker = *makers.emplace_back(std::make_unique<HttpClient>(server->addresses()[0]));
+        maker.as("t1.localhost", "RootManageSharedAccessKey", "SAS_KEY_VALUE");
+        maker.send("PUT", fmt::format("/q{}", i), HttpClient::entry(queue));
+      }
+      ASSERT_EQ(http.ask("DELETE", "/$omnibus/namespaces/t1").status, 200);
+      // One that came after the drop was for the default namespace, as every unknown name is.
+      for (int i = 0; i < 8; ++i) {
+        const auto status = makers[static_cast<std::size_t>(i)]->receive().status;
+        EXPECT_TRUE(status == 201 || status == 404) << status;
+        http.ask("DELETE", fmt::format("/q{}", i));
+      }
+    }
+  }
+  const auto all = read_register(register_text());
+  ASSERT_TRUE(all);
+  // Whatever their numbers were: a namespace that had one of them finds nothing.
+  NamespaceRegister again;
+  again.next = all->next;
+  for (std::uint32_t number = 1; number < all->next; ++number) {
+    NamespaceEntry entry;
+    entry.number = number;
+    entry.name = fmt::format("old-{}", number);
+    entry.default_rule = *auth::make_default_rule("k", wall_now());
+    again.entries.push_back(entry);
+  }
+  write_register_text(write_register(again));
+  const auto server = start(options_with(2, R"("Queues": [])"));
+  ASSERT_TRUE(server);
+  for (const auto& entry : again.entries) {
+    HttpClient http(server->addresses()[0]);
+    http.as(entry.name + ".localhost", "RootManageSharedAccessKey", "SAS_KEY_VALUE");
+    EXPECT_THAT(http.ask("GET", "/$Resources/Queues").body, Not(HasSubstr("<entry"))) << entry.name;
+  }
 }
 
 // As after a crash between the two halves of a drop: the register says so, the entities are still there.
