@@ -4,6 +4,7 @@
 #include <spdlog/formatter.h>
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace omnibus::cli {
