@@ -46,6 +46,7 @@ struct Counts {
   std::uint64_t transfer = 0;  // sent by way of it and not there yet
   std::uint64_t transfer_dead_letter = 0;
   std::uint64_t size_bytes = 0;
+  std::uint64_t receivers = 0;
   Instant accessed{};
   // Of a topic.
   std::uint64_t subscriptions = 0;

@@ -40,6 +40,7 @@ void add(admin::Counts& sum, const StoreHost::PartitionCounts& one, Instant crea
     sum.transfer += one.queue->transfer;
     sum.transfer_dead_letter += one.queue->transfer_dead_letter;
     sum.size_bytes += one.queue->size_bytes;
+    sum.receivers += one.queue->receivers;
     access(one.queue->accessed);
   }
   if (one.topic) {
@@ -261,6 +262,20 @@ void AdminDesk::update(admin::Entity entity, Answer<admin::Entity> answer) {
                           if (!updated) return answer(fail(updated.error()));
                           find_whole(name, std::move(answer));
                         });
+}
+
+void AdminDesk::remove_if_idle(const std::string& name) {
+  find_whole(name, [this, name](Result<admin::Entity> found) {
+    if (!found || !found->is_available) return;  // asked again in a while
+    const auto idle_max = found->kind == admin::EntityKind::topic ? found->topic.auto_delete_on_idle
+                                                                  : found->queue.auto_delete_on_idle;
+    const Instant since = std::max(found->counts.accessed, found->created);
+    if (found->counts.receivers > 0 || roads_.clock.now() < since + idle_max) return;
+    spdlog::info("entity='{}' was idle for too long and goes", name);
+    catalogue_.remove_now(name, [name](const Result<void>& removed) {
+      if (!removed) spdlog::error("entity='{}' cannot go: {}", name, removed.error().detail);
+    });
+  });
 }
 
 void AdminDesk::remove(const std::string& name, bool is_subscription, Answer<void> answer) {

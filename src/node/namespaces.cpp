@@ -346,6 +346,13 @@ void Namespaces::partition_gone(std::uint16_t store, store::PartitionId id) {
   });
 }
 
+void Namespaces::partition_idle(std::uint32_t name_space, std::string entity) {
+  post([this, name_space, entity = std::move(entity)] {
+    if (const auto room = rooms_.find(name_space); room != rooms_.end())
+      room->second->desk->remove_if_idle(entity);
+  });
+}
+
 // Looking
 
 void Namespaces::for_each(const std::function<void(const std::string&, Catalogue&)>& call) {

@@ -59,6 +59,8 @@ class Namespaces {
   void store_opened(std::uint16_t store, std::vector<store::PartitionInfo> partitions);
   void store_given_up(std::uint16_t store, const std::string& why);
   void partition_gone(std::uint16_t store, store::PartitionId id);
+  // One partition of that entity is; if all are, it goes.
+  void partition_idle(std::uint32_t name_space, std::string entity);
 
   // Administration; answers come on the first shard.
   template <class T>

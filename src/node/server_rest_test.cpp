@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <thread>
 
 #include "node/http_client_rig.hpp"
 #include "node/server_rig.hpp"
@@ -207,6 +208,28 @@ TEST_F(ServerRest, TheClockMovesWhatLivesByIt) {
   for (const char* bad : {"", "{}", R"({"advance":"-PT1S"})", R"({"set":"1999-01-01T00:00:00Z"})",
                           R"({"advance":"P10000000D"})", R"({"advance":5})"})
     EXPECT_EQ(http.ask("POST", "/$omnibus/clock", bad).status, 400) << bad;
+}
+
+TEST_F(ServerRest, APartitionedEntityGoesWhenAllOfItIsIdle) {
+  const auto server = start_with(R"("Queues": [
+      {"Name": "idle", "Properties": {"EnablePartitioning": true, "AutoDeleteOnIdle": "PT10M"}},
+      {"Name": "used", "Properties": {"EnablePartitioning": true, "AutoDeleteOnIdle": "PT10M"}}])",
+                                 true);
+  ASSERT_TRUE(server);
+  HttpClient http(server->addresses()[0]);
+  const auto advance = [&](std::string_view span) {
+    EXPECT_EQ(http.ask("POST", "/$omnibus/clock", fmt::format(R"({{"advance":"{}"}})", span)).status, 200);
+  };
+  advance("PT8M");
+  // One key, one partition: the other fifteen have been idle for longer.
+  EXPECT_EQ(http.ask("POST", "/used/messages", "x", "BrokerProperties: {\"PartitionKey\": \"k\"}\r\n").status,
+            201);
+  advance("PT4M");
+  // The stores have told; who removes it is on the first shard, and these requests may be quicker.
+  const auto is_there = [&] { return http.ask("GET", "/idle").body.contains("QueueDescription"); };
+  for (int i = 0; i < 2000 && is_there(); ++i) std::this_thread::yield();
+  EXPECT_FALSE(is_there());
+  EXPECT_EQ(http.ask("DELETE", "/used/messages/head?timeout=5").body, "x");
 }
 
 // A session's lock goes by the clock of messages, and so does the wait for the next session.

@@ -124,7 +124,8 @@ net::HttpReply Shard::counted(net::HttpReply reply) {
         inner->send(std::move(response));
       },
       [inner] { return inner->wanted(); },
-      [inner](net::HttpReply::Gone gone) { inner->when_gone(std::move(gone)); });
+      [inner](net::HttpReply::Gone gone) { inner->when_gone(std::move(gone)); },
+      [inner] { return inner->ended(); });
 }
 
 void Shard::take_answers(std::span<ConnectionAnswer> batch) {

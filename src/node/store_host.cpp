@@ -339,6 +339,13 @@ void StoreHost::on_partition_gone(store::PartitionId id, const std::string& name
   roads_.namespaces->partition_gone(settings_.number, id);
 }
 
+void StoreHost::on_partition_idle(const store::PartitionInfo& info) {
+  // An entity is not idle unless its first partition is: one report is enough to look.
+  const bool is_first = info.kind == store::PartitionKind::topic ? info.topic_settings.partition == 0
+                                                                  : info.settings.partition == 0;
+  if (is_first) roads_.namespaces->partition_idle(info.name_space, info.name);
+}
+
 void StoreHost::on_progress(const store::Progress& progress) {
   records_.store(progress.records, std::memory_order_relaxed);
 }

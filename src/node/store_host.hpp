@@ -119,6 +119,7 @@ class StoreHost final : private store::StoreOwner {
   Result<std::optional<store::PartitionId>> on_forward(store::ForwardRequest& request) override;
   void on_store_message(std::uint16_t to, store::StoreMessage&& message) override;
   void on_partition_gone(store::PartitionId id, const std::string& name) override;
+  void on_partition_idle(const store::PartitionInfo& info) override;
   void on_progress(const store::Progress& progress) override;
   void on_damage(const journal::Damage& damage) override;
   void on_space(bool enough) override;

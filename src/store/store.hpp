@@ -140,6 +140,9 @@ class StoreOwner {
   virtual void on_store_message(std::uint16_t to, StoreMessage&& message) = 0;
   // A partition is gone that nobody asked to delete: idle for too long, or its creation did not survive.
   virtual void on_partition_gone(PartitionId id, const std::string& name) = 0;
+  // A partition of a partitioned entity has been idle for as long as the entity may be. What the others say
+  // only the owner can find out, who deletes the entity or leaves it; told again while it is so.
+  virtual void on_partition_idle(const PartitionInfo& info) = 0;
 
   // For the log and for health; the store acts on all of them itself.
   virtual void on_progress(const Progress&) {}

@@ -58,6 +58,7 @@ class Story final : public StoreOwner {
   }
   void on_deadline(Instant) override {}
   void on_store_message(std::uint16_t, StoreMessage&&) override {}
+  void on_partition_idle(const PartitionInfo&) override { ADD_FAILURE() << "nothing here is idle"; }
   void on_partition_gone(PartitionId, const std::string& name) override {
     ADD_FAILURE() << name << " is gone";
   }

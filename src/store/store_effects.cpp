@@ -107,6 +107,12 @@ void Store::Parts::work_off() {
       idle.pop_back();
       Partition* partition = partitions.find(id);
       if (!partition || state != StoreState::open || change_refused(partition->info.name)) continue;
+      const PartitionInfo& info = partition->info;
+      if (info.kind == PartitionKind::topic ? info.topic_settings.is_partitioned
+                                            : info.settings.is_partitioned) {
+        owner.on_partition_idle(info);
+        continue;
+      }
       std::vector<std::pair<PartitionId, std::string>> gone;
       for (const Partition* one : with_subscriptions(*partition))
         gone.emplace_back(one->info.id, one->info.name);

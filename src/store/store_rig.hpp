@@ -64,6 +64,7 @@ class RecordingStoreOwner : public StoreOwner {
     messages.emplace_back(to, std::move(message));
   }
   void on_partition_gone(PartitionId id, const std::string& name) override { gone.emplace_back(id, name); }
+  void on_partition_idle(const PartitionInfo& info) override { idle.push_back(info.id); }
   void on_progress(const Progress& seen) override { progress = seen; }
   void on_damage(const journal::Damage& damage) override { damages.push_back(damage); }
   void on_space(bool enough) override { space.push_back(enough); }
@@ -110,6 +111,7 @@ class RecordingStoreOwner : public StoreOwner {
   std::map<broker::ReceiverId, std::uint64_t> drained;
   std::vector<std::pair<StoreState, std::string>> states{};
   std::vector<std::pair<PartitionId, std::string>> gone{};
+  std::vector<PartitionId> idle{};
   Progress progress;
   std::vector<journal::Damage> damages{};
   std::deque<std::pair<std::uint16_t, StoreMessage>> messages{};  // for other stores

@@ -386,6 +386,21 @@ TEST(StoreCatalogue, IdlePartitionIsDeletedAndTold) {
   EXPECT_THAT(rig.store->partitions(), IsEmpty());
 }
 
+// What its other partitions do, in other stores, only the owner knows.
+TEST(StoreCatalogue, IdlePartitionOfSeveralIsOnlyTold) {
+  StoreRig rig;
+  rig.open();
+  const auto id = rig.create(
+      "idle", {.auto_delete_on_idle = 5min, .is_partitioned = true, .partition = 3, .partition_count = 16});
+  rig.send(id, "x");
+  rig.advance(5min);
+  EXPECT_THAT(rig.owner->idle, ElementsAre(id));
+  rig.advance(1min);
+  EXPECT_THAT(rig.owner->idle, ElementsAre(id, id)) << "told again while it is so";
+  EXPECT_THAT(rig.owner->gone, IsEmpty());
+  EXPECT_THAT(rig.peek(id), ElementsAre("x"));
+}
+
 TEST(StoreForward, MessageMovesToAnotherPartitionOfTheStore) {
   StoreRig rig;
   rig.open();

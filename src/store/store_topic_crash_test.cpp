@@ -62,6 +62,7 @@ class TopicStory final : public StoreOwner {
   void on_state(StoreState, const std::string&) override {}
   void on_deadline(Instant) override {}
   void on_store_message(std::uint16_t, StoreMessage&&) override {}
+  void on_partition_idle(const PartitionInfo&) override { ADD_FAILURE() << "nothing here is idle"; }
   void on_partition_gone(PartitionId id, const std::string& name) override {
     EXPECT_FALSE(created_.contains(id)) << name << " is gone";
   }
