@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "node/http_client_rig.hpp"
 #include "node/server_rig.hpp"
 
@@ -31,7 +33,11 @@ class ServerDocuments : public ServerRig {
     return http_->ask("PUT", path, body, std::string(sends_json) + std::string(headers));
   }
   HttpClient::Answer get(std::string_view path) { return http_->ask("GET", path, {}, wants_json); }
-  // Who gets a message with this subject.
+  // A start counts as an access.
+  static std::string without_access(const std::string& text) {
+    return std::regex_replace(text, std::regex{R"("AccessedAt":"[^"]*")"}, "");
+  }
+  // How many messages a subscription has.
   std::uint64_t active(std::string_view subscription) {
     const std::string document = get(subscription).body;
     const std::string word = "\"ActiveMessageCount\":";
@@ -74,16 +80,16 @@ TEST_F(ServerDocuments, AnExchangeIsMadeReadChangedAndRemoved) {
 }
 
 TEST_F(ServerDocuments, AllOfItIsThereAfterARestart) {
-  ASSERT_EQ(put("/x", R"({"Type": "Topic", "AlternateExchange": "y", "Subscriptions": [
+  ASSERT_EQ(put("/x", R"({"Type": "Topic", "Caption": "kept", "Subscriptions": [
       {"Name": "s", "RoutingKey": "a.*", "Broker": {"MaxDeliveryCount": 4}}]})")
                 .status,
             201);
   ASSERT_EQ(put("/x/Subscriptions/s", R"({"RoutingKey": "b.#"})").status, 200);
-  const std::string before = get("/x").body;
+  const std::string before = without_access(get("/x").body);
   EXPECT_THAT(before, AllOf(HasSubstr("\"RoutingKey\":\"b.#\""), HasSubstr("\"MaxDeliveryCount\":10"),
-                            HasSubstr("alternate-exchange.unknown")));
+                            HasSubstr("\"Caption\":\"kept\"")));
   begin("");
-  EXPECT_EQ(get("/x").body, before);
+  EXPECT_EQ(without_access(get("/x").body), before);
   AmqpClient client(server_->addresses()[0]);
   ASSERT_TRUE(client.send(client.attach(Role::sender, "x/b.c"), numbered(1)));
   ASSERT_TRUE(client.send(client.attach(Role::sender, "x/a.c"), numbered(1)));
