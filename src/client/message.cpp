@@ -1,7 +1,6 @@
 #include "client/message.hpp"
 
-#include <array>
-#include <charconv>
+#include <algorithm>
 
 #include "admin/admin_values.hpp"
 #include "amqp/codec/message.hpp"
@@ -157,7 +156,10 @@ void put_annotations(amqp::Encoder& out, const Message& message) {
     add(via_partition_key_name, Value{std::string_view{*message.via_partition_key}});
   if (message.scheduled)
     add(scheduled_name, Value{amqp::Timestamp{message.scheduled->time_since_epoch().count()}});
-  for (const auto& [key, value] : message.annotations) add(key, value);
+  // Those with a field of their own are said there, and a key stands once in a map [AMQP §1.6.23].
+  for (const auto& [key, value] : message.annotations)
+    if (std::ranges::find(entries, Value::symbol(key), &std::pair<Value, Value>::first) == entries.end())
+      add(key, value);
   if (entries.empty()) return;
   out.put_descriptor(amqp::descriptor::message_annotations);
   amqp::encode(out, Value::map(std::move(entries)));

@@ -75,6 +75,15 @@ TEST(Message, GoesThroughALineOfJsonAndBack) {
   expect_same(*read, everything());
 }
 
+TEST(Message, AnAnnotationStandsOnce) {
+  Message m = Message::of_text("x");
+  m.partition_key = "a";
+  m.annotations = {{"x-opt-partition-key", Value{"b"}}};
+  const auto read = decode(encode(m));
+  ASSERT_TRUE(read) << read.error().detail;
+  EXPECT_EQ(read->partition_key, "a");
+}
+
 TEST(Message, EveryKindOfBodySurvives) {
   Message m;
   for (const auto& body : std::vector<decltype(m.body)>{
