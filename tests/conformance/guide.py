@@ -3,7 +3,7 @@
 from .table import differs, missing, part, row
 
 row("G1", "AMQP 1.0 is the main protocol of Service Bus and Event Hubs; both are also reachable over HTTPS",
-    "js queue/send-receive-complete", "js admin/queue", note=part("Event Hubs are not there yet"))
+    "js queue/send-receive-complete", "js admin/queue", "python rest/send", note=part("Event Hubs are not there yet"))
 row("G2", "The proprietary SBMP protocol is being retired", "raw header/other-protocol")
 row("G3", "Any AMQP 1.0 stack on any platform can be a client", "proton-cpp plain-queue/send-receive",
     "proton-python plain-queue/send-receive", "rhea plain-queue/send-receive")
