@@ -20,7 +20,7 @@ LINES_SOFT = 600
 # Rooms that do IO may see Boost; the machines in between stay free of it. JSON is plain data, and so are
 # containers, which every room may use.
 BOOST_CONTAINERS = re.compile(r"boost/(container|unordered)/")
-BOOST_ROOMS = {"net", "node", "admin", "client", "cli"}
+BOOST_ROOMS = {"net", "node", "admin", "client", "cli", "rest"}
 BOOST_JSON_ROOMS = {"auth", "admin", "node"}
 
 # State belongs to one core there, crossing cores is a message: a mutex would mean that broke.
