@@ -391,7 +391,7 @@ TEST(StoreCatalogue, IdlePartitionOfSeveralIsOnlyTold) {
   StoreRig rig;
   rig.open();
   const auto id = rig.create(
-      "idle", {.auto_delete_on_idle = 5min, .is_partitioned = true, .partition = 3, .partition_count = 16});
+      "idle", {.auto_delete_on_idle = 5min, .partition = 3, .is_partitioned = true, .partition_count = 16});
   rig.send(id, "x");
   rig.advance(5min);
   EXPECT_THAT(rig.owner->idle, ElementsAre(id));
