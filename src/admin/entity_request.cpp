@@ -259,10 +259,6 @@ Result<void> take_all(const EntityRequest& request, Entity& entity, const Entity
     if (auto taken = take_queue(request, entity.queue, entity.notes); !taken) return fail(taken.error());
     if (const auto error = broker::check_settings(entity.queue)) return fail(*error);
   }
-  const auto idle_limit = is_topic ? entity.topic.auto_delete_on_idle : entity.queue.auto_delete_on_idle;
-  // Each partition would judge for itself whether it is idle.
-  if (entity.is_partitioned() && idle_limit != broker::unlimited)
-    return fail(Errc::argument_error, "'EnablePartitioning' and 'AutoDeleteOnIdle' do not go together yet");
   return take_notes(request, entity.notes, now);
 }
 

@@ -206,18 +206,21 @@ class QueuePort final : public EntityPort {
   // What a store says to a request while it is down. Receivers are the store's to keep: not here.
   template <class Deliver>
   bool refuse(const broker::Command& command, const Deliver& deliver) {
+    const auto tell = [&](broker::RequestId request, std::vector<broker::IncomingMessage> messages = {}) {
+      broker::Answer answer{
+          broker::Refused{request, {Errc::server_busy, "the store is down"}, std::move(messages)}};
+      deliver(answer);
+    };
     return std::visit(
         [&](const auto& one) {
-          if constexpr (requires { one.request; }) {
-            if (one.request == broker::RequestId::none) return true;
-            broker::Answer answer{broker::Refused{one.request, {Errc::server_busy, "the store is down"}}};
-            deliver(answer);
+          if constexpr (std::is_same_v<decltype(one), const broker::Enqueue&>) {
+            tell(one.request, one.messages);
+            return true;
+          } else if constexpr (requires { one.request; }) {
+            if (one.request != broker::RequestId::none) tell(one.request);
             return true;
           } else if constexpr (requires { one.requests; }) {
-            for (const broker::RequestId request : one.requests) {
-              broker::Answer answer{broker::Refused{request, {Errc::server_busy, "the store is down"}}};
-              deliver(answer);
-            }
+            for (std::size_t i = 0; i < one.requests.size(); ++i) tell(one.requests[i], {one.messages[i]});
             return true;
           }
           return false;

@@ -232,9 +232,6 @@ void AdminDesk::create(admin::Entity entity, std::vector<rules::Rule> with, Answ
     if (of.exchange && !with.empty())
       return answer(fail(Errc::argument_error, "'{}' is an exchange: its subscriptions have no rules.",
                          topic->info().name));
-    if (topic->parts.size() > 1 && entity.queue.auto_delete_on_idle != broker::unlimited)
-      return answer(
-          fail(Errc::argument_error, "'EnablePartitioning' and 'AutoDeleteOnIdle' do not go together yet"));
     // The topic's name is written as the topic has it.
     entity.queue.name = entity.name = admin::subscription_name(topic->info().name, parts->subscription);
     entity.queue.message_bytes_max = of.message_bytes_max;

@@ -35,7 +35,8 @@ class AdminDesk {
   void create(admin::Entity entity, std::vector<rules::Rule> with, Answer<admin::Entity> answer);
   void update(admin::Entity entity, Answer<admin::Entity> answer);
   void remove(const std::string& name, bool is_subscription, Answer<void> answer);
-  // A partitioned entity that AutoDeleteOnIdle is about: goes when none of its partitions was used for so long.
+  // A partitioned entity that AutoDeleteOnIdle is about: goes when none of its partitions was used for so
+  // long.
   void remove_if_idle(const std::string& name);
   void list_rules(const std::string& subscription, std::uint32_t skip, std::uint32_t top,
                   Answer<admin::Page<rules::Rule>> answer);

@@ -87,7 +87,7 @@ struct Config {
   std::chrono::seconds write_wait{60};
   std::uint32_t connections_max = 5000;  // 0: no limit
   std::uint32_t links_per_connection_max = 10'000;
-  std::uint32_t long_polls_max = 1'000;  // receives over HTTP that wait, of one shard
+  std::uint32_t long_polls_max = 1'000;       // receives over HTTP that wait, of one shard
   std::string audit_log;                      // a file; empty: none
   std::uint32_t metrics_entities_max = 1000;  // that have series of their own
   std::optional<bool> metrics_open;           // to everybody, or nobody; nothing: to this machine
@@ -128,8 +128,8 @@ struct ConfigReading {
   std::vector<Finding> findings;  // by line; past a hundred they are counted in one last finding
 };
 
-// Whether the file is all there is, or a part of a namespace that may have more: then what it refers to can be
-// elsewhere, which is worth a warning.
+// Whether the file is all there is, or a part of a namespace that may have more: then what it refers to can
+// be elsewhere, which is worth a warning.
 enum class ConfigScope : std::uint8_t { whole, part };
 
 // `folder` is where relative file names of the file start (JWKS and certificates).

@@ -86,17 +86,13 @@ class Merging : public std::enable_shared_from_this<Merging> {
                           });
   }
 
-  // The file names all rules of a subscription, or says nothing of them.
+  // Rules that the file does not name stay: somebody has added them.
   void merge_rules(NewEntity wanted, const std::string& name) {
     auto* subscription = std::get_if<NewSubscription>(&wanted);
     const bool names_rules = subscription != nullptr && !subscription->exchange && subscription->named &&
                              std::ranges::find(*subscription->named, "Rules") != subscription->named->end();
     if (!names_rules) return end_one();
     auto rules = std::move(subscription->rules);
-    if (rules.empty()) {  // as when it is made
-      rules.emplace_back();
-      rules.back().name = rules::default_rule_name;
-    }
     desk_.list_rules(name, 0, all_rules,
                      [self = shared_from_this(), name,
                       rules = std::move(rules)](Result<admin::Page<rules::Rule>> present) mutable {
@@ -108,7 +104,6 @@ class Merging : public std::enable_shared_from_this<Merging> {
   struct RuleSteps {
     std::string subscription;
     std::vector<std::pair<rules::Rule, bool>> put{};  // with whether it is there already
-    std::vector<std::string> removed{};
     std::size_t next = 0;
   };
 
@@ -120,19 +115,16 @@ class Merging : public std::enable_shared_from_this<Merging> {
     };
     auto steps = std::make_shared<RuleSteps>();
     steps->subscription = name;
-    for (const rules::Rule& rule : present)
-      if (named(wanted, rule.name) == wanted.end()) steps->removed.push_back(rule.name);
     for (rules::Rule& rule : wanted) {
       const auto old = named(present, rule.name);
       if (old != present.end() && old->filter == rule.filter && old->action == rule.action) continue;
       if (old == present.end()) rule.created = now_;
       steps->put.emplace_back(std::move(rule), old != present.end());
     }
-    if (steps->put.empty() && steps->removed.empty()) return end_one();
+    if (steps->put.empty()) return end_one();
     go_on(steps);
   }
 
-  // Those that are wanted first: no message passes in between that nothing matches.
   void go_on(const std::shared_ptr<RuleSteps>& steps) {
     const std::size_t step = steps->next++;
     const auto next = [self = shared_from_this(), steps](const auto& result) {
@@ -143,11 +135,9 @@ class Merging : public std::enable_shared_from_this<Merging> {
       auto& [rule, is_there] = steps->put[step];
       return desk_.put_rule(steps->subscription, std::move(rule), is_there, next);
     }
-    if (const std::size_t gone = step - steps->put.size(); gone < steps->removed.size())
-      return desk_.remove_rule(steps->subscription, steps->removed[gone], next);
     ++report_.changed;
-    spdlog::info("audit who='configuration' action=update kind=subscription entity='{}' rules={} removed={}",
-                 steps->subscription, steps->put.size(), steps->removed.size());
+    spdlog::info("audit who='configuration' action=update kind=subscription entity='{}' rules={}",
+                 steps->subscription, steps->put.size());
     end_one();
   }
 

@@ -1,7 +1,7 @@
 // What the configuration file says of entities that are there already [HTTP 16.1].
 //
-// What the file names is changed to what it says, durably: properties, the set of rules of a subscription,
-// the set of access rules, documents of exchanges. What it does not name stays, and nothing is ever removed
+// What the file names is changed to what it says, durably: properties, rules of subscriptions, the set of
+// access rules, documents of exchanges. What it does not name stays, and nothing is ever removed
 // with its messages. An entity of which the file wants what is decided when it is made (its kind,
 // RequiresSession, EnablePartitioning ...) stays as it was, as a whole: that is a line of the log and no
 // reason not to serve. Lives on the first shard, beside the desk, which outlives it.

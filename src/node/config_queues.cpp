@@ -77,9 +77,6 @@ void read_queue(const Place& at, NamespaceSettings& into) {
     return at.error("'EnableExpress' and 'RequiresDuplicateDetection' do not go together");
   for (const auto* target : {&settings.forward_to, &settings.forward_dead_letters_to})
     if (equals_ignoring_case(*target, settings.name)) return at.error("a queue cannot forward to itself");
-  // Each partition would judge for itself whether it is idle.
-  if (settings.is_partitioned && settings.auto_delete_on_idle != broker::unlimited)
-    return at.error("'EnablePartitioning' and 'AutoDeleteOnIdle' do not go together yet");
   if (!take_entity_name(at, settings.name, "queue")) return;
   judge_later(at.reading(), std::move(draft.later), settings.name, settings.name);
   into.queues.push_back(std::move(draft.entry));

@@ -112,8 +112,6 @@ TEST(ConfigQueues, RangesAreJudgedWithTheLineOfTheProperty) {
   EXPECT_THAT(only(R"("LockDuration": 60)"), HasSubstr("expected an ISO 8601 duration"));
   EXPECT_THAT(only(R"("RequiresSession": "true")"), HasSubstr("expected true or false"));
   EXPECT_THAT(only(R"("Status": "Creating")"), HasSubstr("expected \"Active\" or \"Disabled\""));
-  EXPECT_THAT(only(R"("EnablePartitioning": true, "AutoDeleteOnIdle": "PT5M")"),
-              HasSubstr("do not go together yet"));
   EXPECT_THAT(only(R"("EnableExpress": true, "RequiresDuplicateDetection": true)"),
               HasSubstr("do not go together"));
 }

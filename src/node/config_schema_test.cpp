@@ -126,7 +126,7 @@ TEST_F(Schema, ThePageOfLimitsHasThemAll) {
       EXPECT_THAT(page, testing::HasSubstr(row));
       ++rows;
     }
-  EXPECT_EQ(rows, 26);
+  EXPECT_EQ(rows, 28);
 }
 
 // What the schema calls a default is what is used when the key is not there.
@@ -134,6 +134,7 @@ TEST_F(Schema, QuotasHaveTheDefaultsOfTheSchema) {
   const Config config;
   const std::map<std::string, std::uint32_t> defaults = {
       {"Connections", config.connections_max},
+      {"Namespaces", config.namespaces_max},
       {"Entities", config.entities_max},
       {"PartitionedEntities", config.partitioned_entities_max},
       {"SubscriptionsPerTopic", config.subscriptions_per_topic_max},

@@ -152,15 +152,8 @@ void read_topic(const Place& at, NamespaceSettings& into) {
     return report_range(at, members, "Properties", wrong->detail);
   if (draft.is_express && settings.requires_duplicate_detection)
     return at.error("'EnableExpress' and 'RequiresDuplicateDetection' do not go together");
-  // Each partition would judge for itself whether it is idle.
-  if (settings.is_partitioned && settings.auto_delete_on_idle != broker::unlimited)
-    return at.error("'EnablePartitioning' and 'AutoDeleteOnIdle' do not go together yet");
   if (!take_entity_name(at, settings.name, "topic")) return;
   for (auto& subscription : draft.subscriptions) {
-    if (settings.is_partitioned && subscription.entry.settings.auto_delete_on_idle != broker::unlimited)
-      at.error(
-          fmt::format("subscription '{}': 'EnablePartitioning' and 'AutoDeleteOnIdle' do not go together yet",
-                      auth::shown(subscription.name)));
     auto& name = subscription.entry.settings.name;
     name = subscription_path(settings.name, subscription.name);
     judge_later(at.reading(), std::move(subscription.later), settings.name, name);

@@ -127,9 +127,6 @@ TEST(ConfigTopics, MistakesAreNamedWithLineAndKey) {
               ElementsAre("error line 2: " + at +
                           ".Properties.AutoDeleteOnIdle: AutoDeleteOnIdle of 't' must be at least 5 min"));
   EXPECT_THAT(
-      findings_of(R"({"Name": "t", "Properties": {"EnablePartitioning": true, "AutoDeleteOnIdle": "PT5M"}})"),
-      ElementsAre(HasSubstr("do not go together yet")));
-  EXPECT_THAT(
       findings_of(
           R"({"Name": "t", "Properties": {"EnableExpress": true, "RequiresDuplicateDetection": true}})"),
       ElementsAre(HasSubstr("do not go together")));

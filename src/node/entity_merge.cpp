@@ -199,12 +199,6 @@ Result<EntityMerge> merge_entity(const store::PartitionInfo& present, const NewE
       if (merge.update.document) merge.update.binding = subscription.binding;
     }
   }
-  // Each partition would judge for itself whether it is idle.
-  const bool goes_when_idle = (present.kind == store::PartitionKind::topic
-                                   ? merge.update.topic.auto_delete_on_idle
-                                   : merge.update.queue.auto_delete_on_idle) != broker::unlimited;
-  if (goes_when_idle && (present.settings.is_partitioned || present.topic_settings.is_partitioned))
-    return fail(Errc::argument_error, "'EnablePartitioning' and 'AutoDeleteOnIdle' do not go together yet");
   if (auto merged = merge_notes(present, wanted, now, merge); !merged) return fail(merged.error());
   return merge;
 }

@@ -48,15 +48,6 @@ TEST(EntityMerge, WhatIsDecidedAtTheCreationIsToldApart) {
   EXPECT_FALSE(merge->update.queue.requires_session);
 }
 
-TEST(EntityMerge, APartitionedEntityDoesNotGoWhenItIsIdle) {
-  auto present = queue();
-  present.settings.is_partitioned = true;
-  NewQueue wanted{present.settings};
-  wanted.settings.auto_delete_on_idle = 10min;
-  wanted.named = {"AutoDeleteOnIdle"};
-  EXPECT_EQ(merge_entity(present, wanted, now).error().code, Errc::argument_error);
-}
-
 TEST(EntityMerge, NamesOfTargetsAreComparedAsNames) {
   auto present = queue();
   present.settings.forward_to = "Target";

@@ -63,7 +63,7 @@ TEST_F(ServerMerge, WhatCannotBeChangedLeavesTheEntityAsItWas) {
   EXPECT_THAT(get("/kind"), HasSubstr("<QueueDescription"));
 }
 
-TEST_F(ServerMerge, TheFileNamesAllRulesOfASubscriptionOrNone) {
+TEST_F(ServerMerge, RulesThatTheFileNamesAreMadeOrChangedAndOthersStay) {
   const auto with_rules = [](std::string_view rules) {
     return fmt::format(R"("Topics": [{{"Name": "t", "Subscriptions": [{{"Name": "s"{}}}]}}])", rules);
   };
@@ -82,11 +82,10 @@ TEST_F(ServerMerge, TheFileNamesAllRulesOfASubscriptionOrNone) {
   EXPECT_THAT(get("/t/Subscriptions/s/Rules"), AllOf(HasSubstr(">mine</title>"), HasSubstr(">a</title>")));
   begin(with_rules(fmt::format(R"(, "Rules": [{}, {}])", sql("B", "n = 20"), sql("c", "n = 4"))));
   EXPECT_THAT(get("/t/Subscriptions/s/Rules"),
-              AllOf(HasSubstr(">b</title>"), HasSubstr("n = 20"), HasSubstr(">c</title>"),
-                    Not(HasSubstr(">a</title>")), Not(HasSubstr(">mine</title>"))));
+              AllOf(HasSubstr(">b</title>"), HasSubstr("n = 20"), Not(HasSubstr("n = 2<")),
+                    HasSubstr(">c</title>"), HasSubstr(">a</title>"), HasSubstr(">mine</title>")));
   begin(with_rules(R"(, "Rules": [])"));
-  EXPECT_THAT(get("/t/Subscriptions/s/Rules"),
-              AllOf(HasSubstr(">$Default</title>"), Not(HasSubstr(">b</title>"))));
+  EXPECT_THAT(get("/t/Subscriptions/s/Rules"), AllOf(HasSubstr(">mine</title>"), Not(HasSubstr("$Default"))));
 }
 
 TEST_F(ServerMerge, AccessRulesAreTheWholeSetThatTheFileNames) {
@@ -103,11 +102,12 @@ TEST_F(ServerMerge, AccessRulesAreTheWholeSetThatTheFileNames) {
   EXPECT_THAT(get("/q"), AllOf(HasSubstr("<PrimaryKey>key2<"), Not(HasSubstr("key1"))));
   // Keys are in the journal as they are, so nobody else may read it.
   for (const auto& file : std::filesystem::recursive_directory_iterator(folder_->path() / "data"))
-    if (file.path().string().contains("store-"))
+    if (file.path().string().contains("store-")) {
       EXPECT_EQ(file.status().permissions() &
                     (std::filesystem::perms::group_all | std::filesystem::perms::others_all),
                 std::filesystem::perms::none)
           << file.path();
+    }
 }
 
 TEST_F(ServerMerge, DocumentsOfExchangesAreReplacedAndOtherSubscriptionsStay) {

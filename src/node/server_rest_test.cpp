@@ -70,7 +70,9 @@ TEST_F(ServerRest, AClientThatLeavesWhileItWaitsLosesNothing) {
     EXPECT_EQ(http.ask("POST", "/q/messages", "for you").status, 201);
     const auto got = waits->receive();
     EXPECT_EQ(got.body, "for you");
-    if (*method == 'P') EXPECT_EQ(http.ask("DELETE", path_of(got)).status, 200);
+    if (*method == 'P') {
+      EXPECT_EQ(http.ask("DELETE", path_of(got)).status, 200);
+    }
     // One that does not wait for it.
     waits.emplace(server->addresses()[0]);
     waits->send(method, "/q/messages/head?timeout=20");

@@ -342,7 +342,7 @@ void StoreHost::on_partition_gone(store::PartitionId id, const std::string& name
 void StoreHost::on_partition_idle(const store::PartitionInfo& info) {
   // An entity is not idle unless its first partition is: one report is enough to look.
   const bool is_first = info.kind == store::PartitionKind::topic ? info.topic_settings.partition == 0
-                                                                  : info.settings.partition == 0;
+                                                                 : info.settings.partition == 0;
   if (is_first) roads_.namespaces->partition_idle(info.name_space, info.name);
 }
 
