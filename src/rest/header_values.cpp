@@ -156,8 +156,13 @@ std::string ascii_json(std::string_view json) {
   out.reserve(json.size());
   for (std::size_t i = 0; i < json.size();) {
     const auto byte = static_cast<unsigned char>(json[i]);
-    if (byte < 0x80) {
+    if (byte < 0x7f) {
       out += json[i++];
+      continue;
+    }
+    if (byte == 0x7f) {  // JSON lets it stand, a header does not
+      out += "\\u007f";
+      ++i;
       continue;
     }
     const std::size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;

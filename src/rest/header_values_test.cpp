@@ -42,6 +42,7 @@ TEST(HeaderValues, OtherTypesAreReadable) {
   EXPECT_EQ(header_from_value(Value{std::uint64_t{18446744073709551615u}}), "18446744073709551615");
   EXPECT_EQ(header_from_value(Value::symbol("s")), "\"s\"");
   EXPECT_EQ(header_from_value(Value{U'\u00fc'}), "\"\\u00fc\"");
+  EXPECT_EQ(header_from_value(Value{std::string_view{"a\x7f"}}), "\"a\\u007f\"") << "no byte of a header";
   EXPECT_EQ(header_from_value(Value::binary(as_bytes("\xff"))), "\"/w==\"");
   EXPECT_EQ(header_from_value(Value{}), std::nullopt);
   EXPECT_EQ(header_from_value(Value::list({})), std::nullopt);
