@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
   for (int round = 0; round < options.rounds; ++round) {
     double bound = 0;
     if (options.wants("raw")) {
-      Histogram unused;
+      omnibus::Histogram unused;
       const double disk = raw_disk(options.folder, seconds, 100, 0, unused, RawWrite::appends);
       f.disk_again.add(raw_disk(options.folder, seconds, 100, 0, unused, RawWrite::overwrites));
       const double loopback = raw_loopback(seconds);
@@ -176,7 +176,7 @@ int main(int argc, char** argv) {
       if (alone > 0) f.many_of_one.add(many.received_per_second / alone);
     }
     if (options.wants("latency")) {
-      Histogram sync;
+      omnibus::Histogram sync;
       raw_disk(options.folder, seconds, 1, 1000, sync, RawWrite::appends);
       const Latency seen = measure_latency(config_of({queue_of("bench0")}), "bench0", seconds, 1000);
       f.sync_p50.add(sync.percentile(0.5));
