@@ -91,14 +91,15 @@ int list(const Target& target) {
   return write(table.text());
 }
 
+Result<std::string> document_at(client::AdminClient& admin, const std::string& name) {
+  return admin.json(
+      {.method = "GET", .path = path_of(name), .body = {}, .what = what_of(name), .condition = {}});
+}
+
 int show(const Target& target, const ExchangeArguments& arguments) {
   auto admin = target.admin();
   if (!admin) return complain_about_usage(admin.error().detail);
-  const auto found = admin->json({.method = "GET",
-                                  .path = path_of(arguments.name),
-                                  .body = {},
-                                  .what = what_of(arguments.name),
-                                  .condition = {}});
+  const auto found = document_at(*admin, arguments.name);
   if (!found) return complain_about(found.error(), target, arguments.name);
   if (target.json) return write(*found + "\n");
   auto object = parsed(*found, "the answer");
@@ -126,11 +127,7 @@ int put(const Target& target, const ExchangeArguments& arguments, bool is_update
   auto admin = target.admin();
   if (!admin) return complain_about_usage(admin.error().detail);
   if (is_update && arguments.document.empty()) {
-    const auto there = admin->json({.method = "GET",
-                                    .path = path_of(arguments.name),
-                                    .body = {},
-                                    .what = what_of(arguments.name),
-                                    .condition = {}});
+    const auto there = document_at(*admin, arguments.name);
     if (!there) return complain_about(there.error(), target, arguments.name);
     auto object = parsed(*there, "the answer");
     if (!object) return complain({Errc::decode_error, object.error().detail});
@@ -159,11 +156,7 @@ int remove(const Target& target, const ExchangeArguments& arguments) {
   auto admin = target.admin();
   if (!admin) return complain_about_usage(admin.error().detail);
   // A topic of that name is no exchange, and stays.
-  const auto there = admin->json({.method = "GET",
-                                  .path = path_of(arguments.name),
-                                  .body = {},
-                                  .what = what_of(arguments.name),
-                                  .condition = {}});
+  const auto there = document_at(*admin, arguments.name);
   if (!there) return complain_about(there.error(), target, arguments.name);
   const auto gone = admin->remove(client::EntityName::topic(arguments.name));
   if (!gone) return complain(gone.error());

@@ -6,6 +6,7 @@
 
 #include "admin/admin_values.hpp"
 #include "node/config_reader.hpp"
+#include "node/json_fields.hpp"
 
 namespace omnibus::node {
 namespace {
@@ -25,30 +26,25 @@ constexpr std::array<Key<NamespaceDocument>, 6> document_keys = {{
 }};
 constexpr ObjectKeys<NamespaceDocument> document_object{"NamespaceDocument", Unknown::error, document_keys};
 
-JsonValue text(std::string value) { return {.value = std::move(value)}; }
-void add(JsonValue::Object& object, std::string name, JsonValue value) {
-  object.push_back({.name = std::move(name), .value = std::move(value)});
-}
-
 JsonValue rule_shown(const auth::AccessRule& rule) {
   JsonValue::Object object;
-  add(object, "KeyName", text(rule.key_name));
-  add(object, "PrimaryKey", text(rule.primary_key));
-  add(object, "SecondaryKey", text(rule.secondary_key));
+  add_field(object, "KeyName", json_text(rule.key_name));
+  add_field(object, "PrimaryKey", json_text(rule.primary_key));
+  add_field(object, "SecondaryKey", json_text(rule.secondary_key));
   JsonValue::Array rights;
-  for (const auth::Right right : rule.stated_rights) rights.push_back(text(std::string(name_of(right))));
-  add(object, "Rights", {.value = std::move(rights)});
+  for (const auth::Right right : rule.stated_rights) rights.push_back(json_text(std::string(name_of(right))));
+  add_field(object, "Rights", {.value = std::move(rights)});
   return {.value = std::move(object)};
 }
 
 JsonValue::Object shown(const NamespaceView& view) {
   JsonValue::Object object;
-  add(object, "Name", text(view.name));
-  add(object, "IsDefault", {.value = view.is_default});
+  add_field(object, "Name", json_text(view.name));
+  add_field(object, "IsDefault", {.value = view.is_default});
   JsonValue::Array hosts;
-  for (const std::string& host : view.host_names) hosts.push_back(text(host));
-  add(object, "HostNames", {.value = std::move(hosts)});
-  add(object, "CreatedAt", text(admin::to_date(view.created)));
+  for (const std::string& host : view.host_names) hosts.push_back(json_text(host));
+  add_field(object, "HostNames", {.value = std::move(hosts)});
+  add_field(object, "CreatedAt", json_text(admin::to_date(view.created)));
   return object;
 }
 
@@ -88,8 +84,8 @@ std::string write_namespace(const NamespaceView& view, std::uint16_t port) {
   auto object = shown(view);
   JsonValue::Array rules;
   for (const auto& rule : view.rules) rules.push_back(rule_shown(rule));
-  add(object, "AuthorizationRules", {.value = std::move(rules)});
-  add(object, "ConnectionString", text(connection_string(view, port)));
+  add_field(object, "AuthorizationRules", {.value = std::move(rules)});
+  add_field(object, "ConnectionString", json_text(connection_string(view, port)));
   return to_json({.value = std::move(object)}) + "\n";
 }
 
@@ -97,7 +93,7 @@ std::string write_namespaces(const std::vector<NamespaceView>& all) {
   JsonValue::Array items;
   for (const auto& view : all) items.push_back({.value = shown(view)});
   JsonValue::Object object;
-  add(object, "value", {.value = std::move(items)});
+  add_field(object, "value", {.value = std::move(items)});
   return to_json({.value = std::move(object)}) + "\n";
 }
 

@@ -234,7 +234,6 @@ TEST_F(ServerRest, APartitionedEntityGoesWhenAllOfItIsIdle) {
   EXPECT_EQ(http.ask("DELETE", "/used/messages/head?timeout=5").body, "x");
 }
 
-// A session's lock goes by the clock of messages, and so does the wait for the next session.
 TEST_F(ServerRest, LinksSeeTheMovedClockToo) {
   const auto server =
       start_with(R"("Queues": [{"Name": "q", "Properties": {"LockDuration": "PT1M"}}])", true);
