@@ -74,6 +74,14 @@ TEST(AdminPaths, BrokenAddressesAreRefused) {
   EXPECT_FALSE(parse_admin_path("/" + std::string(target_bytes_max, 'a')));
 }
 
+// Without a name the whole name would be the topic's, and a DELETE would take the topic.
+TEST(AdminPaths, ASubscriptionHasAName) {
+  EXPECT_FALSE(parse_admin_path("/t/Subscriptions//Rules/r"));
+  EXPECT_FALSE(parse_admin_path("/t/Subscriptions//Rules"));
+  EXPECT_FALSE(parse_admin_path("/t/Subscriptions//Rules/"));
+  EXPECT_EQ(parsed("/t/Subscriptions//").kind, AdminPath::Kind::subscriptions);
+}
+
 TEST(AdminPaths, VersionsAreComparedAsTheySort) {
   EXPECT_TRUE(knows("", "2024-05"));
   EXPECT_TRUE(knows("2021-05", "2021-05"));
