@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <memory>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "../broker/broker_process.hpp"
 #include "load_client.hpp"
@@ -13,6 +15,8 @@ namespace omnibus::bench {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr auto latency_warm_up = 5s;
 
 double seconds_since(Tick start) { return std::chrono::duration<double>(tick_now() - start).count(); }
 
@@ -76,8 +80,16 @@ Latency measure_latency(const std::string& config, const std::string& address, d
   start_sender(senders, target, {.body_bytes = body_bytes, .rate = rate}, sent);
   receivers.start();
   senders.start();
+  // What a long run is like: the journal has moved to a segment that is written already.
+  std::this_thread::sleep_for(latency_warm_up);
+  const double cpu_before = broker.cpu_seconds();
+  for (auto [mutex, histogram] :
+       {std::pair{&received.mutex, &received.latency}, {&sent.mutex, &sent.outcome_after}}) {
+    const std::lock_guard guard(*mutex);
+    *histogram = {};
+  }
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-  const double cpu = broker.cpu_seconds();
+  const double cpu = broker.cpu_seconds() - cpu_before;
   end_load(senders);
   end_load(receivers);
   return {received.latency.percentile(0.5), received.latency.percentile(0.99),

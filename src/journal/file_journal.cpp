@@ -6,6 +6,7 @@
 #include "base/check.hpp"
 #include "journal/read_record.hpp"
 #include "journal/relocation_scan.hpp"
+#include "journal/run_task.hpp"
 
 namespace omnibus::journal {
 namespace {
@@ -20,24 +21,21 @@ constexpr std::uint64_t share_overhead_bytes = 48;
 
 }  // namespace
 
-// Runs `work` elsewhere and `then` with its result on the owner's core, unless `token` is gone by then.
-// What `work` holds is dropped before `then` is posted: a store that is opened again must find its lock
-// free.
 template <class Work, class Then>
 void FileJournal::run(const Runner& runner, const std::shared_ptr<char>& token, Work work, Then then) {
-  runner([held = std::optional<Work>(std::move(work)), then = std::move(then), post = runners_.post,
-          alive = std::weak_ptr<char>(token)]() mutable {
-    auto result = (*held)();
-    held.reset();
-    post([result = std::move(result), then = std::move(then), alive = std::move(alive)]() mutable {
-      if (alive.lock()) then(std::move(result));
-    });
-  });
+  run_task(runner, runners_.post, token, std::move(work), std::move(then));
 }
 
 FileJournal::FileJournal(std::shared_ptr<Folder> folder, FileJournalSettings settings, Runners runners,
                          JournalOwner& owner)
-    : folder_(std::move(folder)), settings_(settings), runners_(std::move(runners)), owner_(owner) {
+    : folder_(std::move(folder)),
+      settings_(settings),
+      runners_(std::move(runners)),
+      owner_(owner),
+      spares_(folder_, settings_.segment_bytes, runners_, [this](bool enough) {
+        maintain();
+        owner_.on_space(enough);
+      }) {
   check(settings_.segment_bytes > first_offset && settings_.segment_bytes <= segment_bytes_max);
   check(settings_.record_bytes_max <= body_bytes_max);
 }
@@ -59,8 +57,8 @@ void FileJournal::open() {
   checkpoint_.reset();
   gathered_.clear();
   gathered_bytes_ = 0;
-  spare_ = {};
-  spare_under_way_ = flying_ = commit_wanted_ = full_ = mark_written_ = false;
+  spares_.start(session_);
+  flying_ = commit_wanted_ = mark_written_ = active_is_written_ = false;
   active_ = newest_ = offset_ = batch_number_ = 0;
   appended_ = durable_ = covers_ = Position{};
   auto recovery = std::make_shared<Recovery>(folder_, settings_.store);
@@ -150,7 +148,7 @@ void FileJournal::fail_with(Failure failure) {
   flying_ = false;
   relocation_.reset();
   checkpoint_.reset();
-  spare_ = {};
+  spares_.start(nullptr);
   appended_ = durable_;
   owner_.on_failed(failure);
 }
@@ -185,7 +183,7 @@ void FileJournal::go_on_closing() {
   }
   run(
       runners_.write, session_,
-      [writer = std::move(writer_), folder = folder_, spare = std::exchange(spare_, {})] {
+      [writer = std::move(writer_), folder = folder_, spare = spares_.take()] {
         writer->finish();
         // Only space is at stake, and the next open tidies up as well.
         if (spare.file) static_cast<void>(folder->remove(spare.name));
@@ -210,7 +208,7 @@ Result<Position> FileJournal::append(const Record& record) {
   const std::uint64_t stride = stride_of(body);
   if (gathered_bytes_ > 0 && gathered_bytes_ + stride > settings_.gathered_bytes_max)
     return fail(Errc::server_busy, "{} bytes wait for the disk already", gathered_bytes_);
-  if (rolls_for(stride, record.with_previous) && full_ && !spare_.file)
+  if (rolls_for(stride, record.with_previous) && spares_.is_full() && !spares_.is_there())
     return fail(Errc::resource_limit_exceeded, "the disk has no room for another segment");
   append_to_batch(record, stride, 0);
   return appended_;
@@ -218,6 +216,9 @@ Result<Position> FileJournal::append(const Record& record) {
 
 bool FileJournal::rolls_for(std::uint64_t stride, bool with_previous) const {
   if (active_ == 0) return true;
+  // Small batches move to a segment that is written as soon as there is one.
+  if (spares_.should_be_written() && spares_.is_written() && !active_is_written_ && gathered_.empty())
+    return true;
   if (offset_ + stride <= settings_.segment_bytes || offset_ == first_offset) return false;
   return !with_previous || gathered_.empty() || offset_ + stride > segment_bytes_max;
 }
@@ -228,6 +229,7 @@ void FileJournal::append_to_batch(const Record& record, std::uint64_t stride, st
     active_ = ++newest_;
     offset_ = first_offset;
     batch_number_ = 0;
+    active_is_written_ = spares_.is_written();
     segments_[active_];
     if (left != 0) released_from(left);
   }
@@ -264,7 +266,7 @@ void FileJournal::submit() {
   if (gathered_.empty()) commit_wanted_ = false;
   flying_ = true;
   Spare spare;
-  if (batch->first().offset() == first_offset) spare = std::exchange(spare_, {});
+  if (batch->first().offset() == first_offset) spare = spares_.take();
   struct Outcome {
     std::unique_ptr<Batch> batch;
     std::optional<Failure> failure;
@@ -294,6 +296,7 @@ void FileJournal::written(std::unique_ptr<Batch> batch, const std::optional<Fail
   counted_.bytes_written += batch->bytes();
   counted_.batch_records.add(batch->records());
   counted_.batch_bytes.add(batch->bytes());
+  spares_.count(batch->bytes());
   batch->clear();
   if (free_batches_.size() < 2) free_batches_.push_back(std::move(batch));
   // The disk is not kept waiting while the owner hears of it.
@@ -399,7 +402,7 @@ void FileJournal::maintain() {
       at = ripe_.erase(at);
       continue;
     }
-    if (!relocation_ && !full_) {
+    if (!relocation_ && !spares_.is_full()) {
       relocation_.emplace();
       relocation_->segment = number;
       relocation_->scan = std::make_shared<RelocationScan>(
@@ -420,15 +423,13 @@ void FileJournal::remove_segment(std::uint32_t number) {
         const auto removed = folder->remove(segment_name(number));
         return removed && folder->sync();
       },
-      [this](bool) {
-        if (full_) probe_space();
-      });
+      [this](bool) { probe_space(); });
 }
 
 void FileJournal::end_relocation() {
   if (!relocation_ || relocation_->reading || relocation_->wait_for > durable_) return;
   Segment& segment = segments_[relocation_->segment];
-  if (!relocation_->ended && segment.live_shares > 0 && !full_) return;
+  if (!relocation_->ended && segment.live_shares > 0 && !spares_.is_full()) return;
   // Records that are held and did not come up are damaged; they keep their segment.
   if (relocation_->ended && segment.live_shares > 0) segment.stuck = true;
   relocation_.reset();
@@ -458,44 +459,14 @@ void FileJournal::relocate_chunk(const RecordChunk& chunk, bool ended) {
 }
 
 void FileJournal::prepare_spare() {
-  if (!settings_.preallocate || spare_.file || spare_under_way_ || full_ || state_ != State::open) return;
-  if (active_ != 0 && offset_ < settings_.segment_bytes / 2) return;
-  make_spare();
+  if (!settings_.preallocate || spares_.is_full() || state_ != State::open) return;
+  const bool better_soon = spares_.should_be_written() && !active_is_written_;
+  if (active_ != 0 && offset_ < settings_.segment_bytes / 2 && !better_soon) return;
+  spares_.make();
 }
 
 void FileJournal::probe_space() {
-  if (full_ && state_ == State::open && !spare_under_way_) make_spare();
-}
-
-void FileJournal::make_spare() {
-  spare_under_way_ = true;
-  // A name of its own: the spare before may be on its way to become a segment.
-  run(
-      runners_.background, session_,
-      [folder = folder_, bytes = settings_.segment_bytes, name = spare_name(++spares_)]() -> Result<Spare> {
-        auto file = folder->create(name);
-        if (!file) return fail(file.error());
-        auto done = (*file)->allocate(bytes);
-        if (done) done = (*file)->sync();
-        if (done) return Spare{std::move(*file), name};
-        file->reset();
-        static_cast<void>(folder->remove(name));
-        return fail(done.error());
-      },
-      [this](Result<Spare> spare) {
-        spare_under_way_ = false;
-        const bool was_full = full_;
-        if (spare) {
-          spare_ = std::move(*spare);
-          full_ = false;
-        } else if (spare.error().code == Errc::resource_limit_exceeded) {
-          full_ = true;
-        }
-        // Other errors show themselves, and stop the journal, when the segment is really needed.
-        if (full_ == was_full) return;
-        maintain();
-        owner_.on_space(!full_);
-      });
+  if (spares_.is_full() && state_ == State::open) spares_.make();
 }
 
 // Checkpoints

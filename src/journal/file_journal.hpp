@@ -22,6 +22,7 @@
 #include "journal/record_chunk.hpp"
 #include "journal/recovery.hpp"
 #include "journal/segment_writer.hpp"
+#include "journal/spares.hpp"
 
 namespace omnibus::journal {
 
@@ -117,7 +118,6 @@ class FileJournal final : public Journal {
   void relocate_next();
   void relocate_chunk(const RecordChunk& chunk, bool ended);
   void prepare_spare();
-  void make_spare();
   void send_checkpoint_piece();
   void install_checkpoint();
   [[nodiscard]] bool rolls_for(std::uint64_t stride, bool with_previous) const;
@@ -150,10 +150,8 @@ class FileJournal final : public Journal {
   std::map<std::uint32_t, std::uint64_t> ghosts_;  // held shares in segments that are not there
   std::set<std::uint32_t> ripe_;
   std::optional<RelocationUnderWay> relocation_;
-  Spare spare_;
-  std::uint32_t spares_ = 0;
-  bool spare_under_way_ = false;
-  bool full_ = false;
+  Spares spares_;
+  bool active_is_written_ = false;  // zeros were in it before records
 
   std::optional<CheckpointUnderWay> checkpoint_;
   std::uint64_t checkpoint_number_ = 0;

@@ -5,20 +5,6 @@
 #include "base/check.hpp"
 
 namespace omnibus::journal {
-namespace {
-
-// A sync of reserved space that nobody has written yet has to change what the file system knows of the file,
-// which takes longer, and much longer now and then, than writing over what was written. So one of many small
-// batches takes zeros along for those that follow it. Where there is more to write, what a sync costs is
-// shared by many, and the zeros would be as much again. In between is what has gathered behind one slow sync:
-// it says nothing about the load.
-constexpr std::uint64_t small_batch_bytes = 4u << 10;
-constexpr std::uint64_t large_batch_bytes = 64u << 10;
-constexpr std::uint32_t small_batches_min = 32;
-constexpr std::uint64_t zeros_ahead_bytes = 256u << 10;
-constexpr std::uint8_t zeros[64u << 10] = {};
-
-}  // namespace
 
 SegmentWriter::SegmentWriter(std::shared_ptr<Folder> folder, std::unique_ptr<EpochFile> epoch,
                              std::unique_ptr<FolderLock> lock, Start start)
@@ -65,8 +51,6 @@ std::optional<Failure> SegmentWriter::roll(const Batch& batch, Spare given) {
   file_ = std::move(spare);
   segment_ = batch.segment();
   end_ = first_offset;
-  allocated_ = start_.preallocate ? wanted : 0;
-  written_ = first_offset;
   return std::nullopt;
 }
 
@@ -81,11 +65,6 @@ std::optional<Failure> SegmentWriter::write(Batch& batch, Spare spare) {
   check(batch.first().offset() == end_, "batches follow each other");
   batch.seal(start_.store);
   auto done = file_->write(batch.first().offset(), batch.pieces());
-  count(batch.end() - end_);
-  if (batch.end() > written_) {
-    written_ = batch.end();
-    if (done && small_batches_ >= small_batches_min) zero_ahead();
-  }
   if (done) done = file_->sync();
   if (done) done = epoch_->still(start_.epoch);
   if (!done) {
@@ -98,23 +77,6 @@ std::optional<Failure> SegmentWriter::write(Batch& batch, Spare spare) {
   start_.previous = segment_;
   start_.previous_end = end_;
   return std::nullopt;
-}
-
-void SegmentWriter::count(std::uint64_t batch_bytes) {
-  if (batch_bytes <= small_batch_bytes)
-    ++small_batches_;
-  else if (batch_bytes > large_batch_bytes)
-    small_batches_ = 0;
-}
-
-void SegmentWriter::zero_ahead() {
-  const std::uint64_t until = std::min(written_ + zeros_ahead_bytes, allocated_);
-  while (written_ < until) {
-    const Bytes piece = Bytes{zeros}.first(std::min<std::uint64_t>(sizeof zeros, until - written_));
-    // The records do not need them. If it is the disk that fails, the sync says so.
-    if (!file_->write(written_, {&piece, 1})) return;
-    written_ += piece.size();
-  }
 }
 
 void SegmentWriter::finish() {

@@ -11,14 +11,9 @@
 #include "journal/batch.hpp"
 #include "journal/disk.hpp"
 #include "journal/epoch_file.hpp"
+#include "journal/spares.hpp"
 
 namespace omnibus::journal {
-
-// A file whose space is reserved already, under a passing name.
-struct Spare {
-  std::unique_ptr<File> file;
-  std::string name;
-};
 
 class SegmentWriter {
  public:
@@ -43,8 +38,6 @@ class SegmentWriter {
 
  private:
   [[nodiscard]] std::optional<Failure> roll(const Batch& batch, Spare spare);
-  void count(std::uint64_t batch_bytes);
-  void zero_ahead();
   [[nodiscard]] Failure closed_by(Error error);
 
   std::shared_ptr<Folder> folder_;
@@ -54,9 +47,6 @@ class SegmentWriter {
   std::unique_ptr<File> file_;
   std::uint32_t segment_ = 0;  // the one file_ is; 0: none yet
   std::uint32_t end_ = 0;
-  std::uint64_t allocated_ = 0;      // of file_
-  std::uint64_t written_ = 0;        // of it, by records or zeros
-  std::uint32_t small_batches_ = 0;  // since the last large one
   std::optional<Failure> closed_;
 };
 

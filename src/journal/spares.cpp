@@ -1,0 +1,94 @@
+#include "journal/spares.hpp"
+
+#include <algorithm>
+
+#include "journal/run_task.hpp"
+#include "journal/segment_format.hpp"
+
+namespace omnibus::journal {
+namespace {
+
+// Between the two is what has gathered behind one slow sync: it says nothing about the load.
+constexpr std::uint64_t small_batch_bytes = 4u << 10;
+constexpr std::uint64_t large_batch_bytes = 64u << 10;
+constexpr std::uint32_t small_batches_min = 32;
+// A piece of zeros for so many batches: a spare is ready long before a segment of small batches is full, and
+// batches seldom find the disk busy with it.
+constexpr std::uint32_t batches_per_piece = 16;
+constexpr std::uint8_t zeros[256u << 10] = {};
+
+}  // namespace
+
+Spares::Spares(std::shared_ptr<Folder> folder, std::uint64_t segment_bytes, const Runners& runners,
+               std::function<void(bool enough)> on_space)
+    : folder_(std::move(folder)),
+      segment_bytes_(segment_bytes),
+      runners_(runners),
+      on_space_(std::move(on_space)) {}
+
+void Spares::start(const std::shared_ptr<char>& session) {
+  session_ = session;
+  spare_ = {};
+  under_way_ = full_ = false;
+  small_batches_ = 0;
+}
+
+bool Spares::should_be_written() const { return small_batches_ >= small_batches_min; }
+
+void Spares::count(std::uint64_t batch_bytes) {
+  if (batch_bytes > large_batch_bytes) small_batches_ = 0;
+  if (batch_bytes > small_batch_bytes) return;
+  ++small_batches_;
+  if (should_be_written() && small_batches_ % batches_per_piece == 0) write_piece();
+}
+
+void Spares::make() {
+  if (spare_.file || under_way_) return;
+  under_way_ = true;
+  // A name of its own: the spare before may be on its way to become a segment.
+  run_task(
+      runners_.background, runners_.post, session_,
+      [folder = folder_, bytes = segment_bytes_, name = spare_name(++made_)]() -> Result<Spare> {
+        auto file = folder->create(name);
+        if (!file) return fail(file.error());
+        auto done = (*file)->allocate(bytes);
+        if (done) done = (*file)->sync();
+        if (done) return Spare{std::move(*file), name};
+        file->reset();
+        static_cast<void>(folder->remove(name));
+        return fail(done.error());
+      },
+      [this](Result<Spare> spare) {
+        under_way_ = false;
+        const bool was_full = full_;
+        if (spare) {
+          spare_ = std::move(*spare);
+          full_ = false;
+        } else if (spare.error().code == Errc::resource_limit_exceeded) {
+          full_ = true;
+        }
+        // Other errors show themselves, and stop the journal, when the segment is really needed.
+        if (full_ != was_full) on_space_(!full_);
+      });
+}
+
+void Spares::write_piece() {
+  if (!spare_.file || is_written()) return;
+  under_way_ = true;
+  run_task(
+      runners_.background, runners_.post, session_,
+      [spare = take(), until = segment_bytes_]() mutable {
+        const Bytes piece = Bytes{zeros}.first(std::min<std::uint64_t>(sizeof zeros, until - spare.zeros));
+        auto done = spare.file->write(spare.zeros, {&piece, 1});
+        if (done) done = spare.file->sync();
+        // A disk that fails is found out by the batches; it gets no more zeros.
+        spare.zeros = done ? spare.zeros + piece.size() : until;
+        return std::move(spare);
+      },
+      [this](Spare spare) {
+        under_way_ = false;
+        spare_ = std::move(spare);
+      });
+}
+
+}  // namespace omnibus::journal

@@ -1,0 +1,64 @@
+// The file that becomes the next segment: its space is reserved before it is needed, so that a full disk is
+// noticed a segment early, and written with zeros while batches are small.
+//
+// A sync of reserved space that nobody has written yet has to change what the file system knows of the file,
+// which takes longer, and much longer now and then, than writing over what was written. Small batches feel
+// that. Where there is more to write, what a sync costs is shared by many, and the zeros would be as much
+// again. They go into a file that no batch waits for, a piece now and then, so that the disk stays free.
+//
+// Lives on the owner's core; the disk is touched by the background runner.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "journal/disk.hpp"
+#include "journal/journal.hpp"
+
+namespace omnibus::journal {
+
+// A file whose space is reserved already, under a passing name.
+struct Spare {
+  std::unique_ptr<File> file;
+  std::string name;
+  std::uint64_t zeros = 0;  // written from its beginning
+};
+
+class Spares {
+ public:
+  // `on_space` hears when the disk has no room for a spare, and when it has again.
+  Spares(std::shared_ptr<Folder> folder, std::uint64_t segment_bytes, const Runners& runners,
+         std::function<void(bool enough)> on_space);
+
+  // As in a new process; what is under way comes back to nobody once `session` is gone.
+  void start(const std::shared_ptr<char>& session);
+  // Unless there is one, or it is on its way.
+  void make();
+  [[nodiscard]] Spare take() { return std::exchange(spare_, {}); }
+  // A batch is durable.
+  void count(std::uint64_t batch_bytes);
+
+  [[nodiscard]] bool is_there() const { return spare_.file != nullptr; }
+  [[nodiscard]] bool is_written() const { return spare_.file && spare_.zeros >= segment_bytes_; }
+  [[nodiscard]] bool is_full() const { return full_; }
+  // Batches are small: a segment that is written already would serve them better.
+  [[nodiscard]] bool should_be_written() const;
+
+ private:
+  void write_piece();
+
+  std::shared_ptr<Folder> folder_;
+  const std::uint64_t segment_bytes_;
+  const Runners& runners_;
+  std::function<void(bool)> on_space_;
+  std::weak_ptr<char> session_;
+  Spare spare_;
+  std::uint32_t made_ = 0;
+  bool under_way_ = false;
+  bool full_ = false;
+  std::uint32_t small_batches_ = 0;  // since the last large one
+};
+
+}  // namespace omnibus::journal
