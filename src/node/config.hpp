@@ -105,6 +105,7 @@ struct Config {
   std::uint32_t operations_per_transaction_max = 1'000;  // settlements and changes of rules
   std::uint32_t reserved_numbers_max = 4'000;            // of one request that schedules in a transaction
   std::chrono::seconds transaction_time{120};
+  std::chrono::seconds store_stall_time{15};
   TlsSettings tls;
   std::vector<auth::CertificateRights> client_certificates;
   std::vector<auth::JwtIssuerSettings> jwt_issuers;

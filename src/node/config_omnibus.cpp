@@ -288,7 +288,7 @@ void read_auth(const Place& at, Config& config) {
   if (const auto chosen = read_choice(at, names, Letters::exact)) config.auth_on = *chosen == 0;
 }
 
-constexpr std::array<Key<Config>, 27> omnibus_keys = {{
+constexpr std::array<Key<Config>, 28> omnibus_keys = {{
     {"Profile", read_profile},
     {"Auth", read_auth},
     {"RequireTls", [](const Place& at, Config& config) { read_bool(at, config.require_tls); }},
@@ -300,6 +300,7 @@ constexpr std::array<Key<Config>, 27> omnibus_keys = {{
          config.stores = static_cast<std::uint16_t>(*count);
      }},
     {"StoreFolders", read_store_folders},
+    {"StoreStallSeconds", read_wait<&Config::store_stall_time, 1, hour_seconds>},
     {"MaxFrameBytes",
      [](const Place& at, Config& config) { read_count(at, 512, 1'048'576, config.frame_bytes_max); }},
     {"LinksPerConnection",

@@ -75,7 +75,7 @@ TEST_F(Schema, LimitsAreThoseOfTheReader) {
     }
     return tried;
   };
-  EXPECT_EQ(try_all("Omnibus", R"({"Omnibus": {)", "}}"), 14);
+  EXPECT_EQ(try_all("Omnibus", R"({"Omnibus": {)", "}}"), 15);
   EXPECT_EQ(try_all("Quotas", R"({"Omnibus": {"Quotas": {)", "}}}"), 13);
   EXPECT_EQ(try_all("Metrics", R"({"Omnibus": {"Metrics": {)", "}}}"), 1);
   EXPECT_EQ(
@@ -126,7 +126,7 @@ TEST_F(Schema, ThePageOfLimitsHasThemAll) {
       EXPECT_THAT(page, testing::HasSubstr(row));
       ++rows;
     }
-  EXPECT_EQ(rows, 28);
+  EXPECT_EQ(rows, 29);
 }
 
 // What the schema calls a default is what is used when the key is not there.

@@ -219,10 +219,11 @@ Result<void> Server::Impl::prepare_stores() {
     settings.rule_limits = {options.config.sql_filters_per_topic_max,
                             options.config.correlation_filters_per_topic_max};
     settings.receivers_max = options.config.receivers_per_entity_max;
+    settings.stall_time = options.config.store_stall_time;
     const auto path = store_path(folder->path(), number);
     settings.shown = path.string();
     if (!options.ephemeral) {
-      auto opened = journal::open_posix_folder(path.string());
+      auto opened = options.storage.open_folder(path.string());
       if (!opened) return fail(opened.error());
       settings.folder = *std::move(opened);
       // The store finds out by itself; this says it before anything was started.

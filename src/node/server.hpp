@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "journal/posix_disk.hpp"
 #include "node/config.hpp"
 #include "node/roads.hpp"
 
@@ -25,6 +26,9 @@ struct StorageOptions {
   std::size_t commands_max = 4096;  // that wait for one store
   std::size_t answers_max = 4096;   // that wait for one shard
   std::uint64_t segment_bytes = 64u << 20;
+  // How a store's folder is opened; a test can put something in between.
+  std::function<Result<std::shared_ptr<journal::Folder>>(const std::string&)> open_folder =
+      journal::open_posix_folder;
 };
 
 struct ServeOptions {

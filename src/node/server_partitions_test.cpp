@@ -42,12 +42,6 @@ class ServerPartitions : public ServerRig {
           store_of(name, broker::partition_of_key(key, partitions)) == store)
         return key;
   }
-  static void wait_until(const std::function<bool()>& holds) {
-    for (const Tick deadline = tick_now() + AmqpClient::patience; !holds();) {
-      ASSERT_LT(tick_now(), deadline);
-      std::this_thread::yield();
-    }
-  }
   // Each message for itself: those that come together go to one partition together.
   static bool send_apart(AmqpClient& client, amqp::Link& sender, const std::vector<Payload>& messages) {
     return std::ranges::all_of(messages, [&](const Payload& one) { return client.send(sender, {one}); });

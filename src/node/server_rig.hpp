@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -37,6 +40,12 @@ class ServerRig : public testing::Test {
     auto server = Server::start(std::move(options));
     EXPECT_TRUE(server) << server.error().detail;
     return server ? *std::move(server) : nullptr;
+  }
+  static void wait_until(const std::function<bool()>& holds) {
+    for (const Tick deadline = tick_now() + AmqpClient::patience; !holds();) {
+      ASSERT_LT(tick_now(), deadline);
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
   }
   static std::vector<Payload> numbered(std::size_t count, std::string_view prefix = "m") {
     std::vector<Payload> all;

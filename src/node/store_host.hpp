@@ -43,6 +43,8 @@ struct StoreHostSettings {
   std::uint64_t segment_bytes = 64u << 20;
   rules::RuleLimits rule_limits{};
   std::uint32_t receivers_max = 0;  // of one entity; 0: no limit
+  // A disk that gets nothing done for so long takes the store down until it does.
+  std::chrono::seconds stall_time{15};
 };
 
 class StoreHost final : private store::StoreOwner {
@@ -134,6 +136,8 @@ class StoreHost final : private store::StoreOwner {
   void catch_up_until(Tick until, std::move_only_function<void()> done);
   void opened();
   void failed(const std::string& why);
+  void watch();
+  void look_at_disk();
   void tell_health();
   void send_answers(std::size_t shard);
   void post(net::Task task);
@@ -167,6 +171,10 @@ class StoreHost final : private store::StoreOwner {
   store::StoreState state_ = store::StoreState::closed;
   std::atomic<bool> available_{false};  // open, and not taken down
   bool taken_down_ = false;
+  bool stalled_ = false;  // the disk does not answer
+  net::Timer watch_;
+  std::optional<journal::Position> waits_behind_{};  // at the last look
+  std::uint32_t looks_ = 0;                          // that found the same
   bool full_ = false;
   bool was_open_ = false;
   Tick opening_since_{};

@@ -55,6 +55,11 @@ bool Store::is_settled() const {
   return parts_->state == StoreState::open && parts_->journal->appended() <= parts_->journal->durable();
 }
 
+std::optional<journal::Position> Store::waits_behind() const {
+  if (parts_->state != StoreState::open || is_settled()) return std::nullopt;
+  return parts_->journal->durable();
+}
+
 void Store::forwarded(Instant now, PartitionId from, broker::SequenceNumber sequence,
                       std::optional<Error> error) {
   parts_->now = now;

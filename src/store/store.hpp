@@ -273,6 +273,9 @@ class Store {
   [[nodiscard]] StoreState state() const;
   // Whether everything that was decided so far is durable. False while the store is not open.
   [[nodiscard]] bool is_settled() const;
+  // The last record that is durable, while one that was appended after it is not. It stands still when the
+  // disk does.
+  [[nodiscard]] std::optional<journal::Position> waits_behind() const;
   [[nodiscard]] StoreStats stats() const;
   // Starts a checkpoint before it is due, unless one is under way.
   void checkpoint_soon(Instant now);
