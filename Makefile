@@ -1,6 +1,6 @@
 # Every habit of the project is one word. The work is done by scripts/; this file only names it.
 .DEFAULT_GOAL := build
-.PHONY: build run deb deb-test test check bench fuzz tsan format lint clean help
+.PHONY: build run deb deb-test test check bench bench-peers fuzz tsan format lint clean help
 
 ARGS ?=
 TIME ?= 60
@@ -33,6 +33,11 @@ check: ## the quick minute: dev build (ASan, UBSan), unit tests, rooms
 bench: ## build and run the benchmarks; FILTER=regex chooses, results in build/bench/results
 	@scripts/bootstrap build bench
 	@FILTER='$(FILTER)' scripts/bench
+
+bench-peers: ## Omnibus beside RabbitMQ and Artemis, 25 minutes on a quiet machine; ARGS="--quick": 6 minutes
+	@scripts/bootstrap build bench
+	@scripts/build bench peers
+	@bench/peers/run $(ARGS)
 
 fuzz: ## run every fuzzer for TIME seconds (60)
 	@scripts/bootstrap build test

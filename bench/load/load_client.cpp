@@ -1,6 +1,7 @@
 #include "load_client.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <deque>
@@ -16,6 +17,7 @@ namespace omnibus::bench {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace std::string_view_literals;
 
 [[noreturn]] void give_up(const std::string& why) {
   fmt::print(stderr, "bench: {}\n", why);
@@ -25,9 +27,20 @@ using namespace std::chrono_literals;
 // Reactors whose connections may end.
 std::atomic<int> ending{0};
 
+// Servers may tell connections and links apart by their names.
+std::string unique_name(const char* what) {
+  static std::atomic<int> number{0};
+  return fmt::format("{}-{}-{}", what, ::getpid(), ++number);
+}
+
 // The bytes in front of the filler: an id, and the moment of sending as the first bytes of the data.
-Payload make_message(std::uint64_t number, Tick now, const Slice& filler) {
+Payload make_message(std::uint64_t number, Tick now, bool durable, const Slice& filler) {
   amqp::Encoder out;
+  if (durable) {
+    amqp::Header header;
+    header.durable = true;
+    out.put_composite(header);
+  }
   amqp::Properties properties;
   std::uint8_t id[9] = {0x80};
   amqp::store_be(id + 1, number);
@@ -58,31 +71,41 @@ Tick sent_at(const Payload& payload) {
 class Client : public net::StreamHandler, protected amqp::Handler {
  public:
   Client(net::Stream& stream, amqp::ConnectionOptions options)
-      : stream_(stream), engine_(std::move(options), *this) {
+      : stream_(stream), engine_(std::move(options), *this), heartbeat_(stream.reactor()) {
     engine_.start(tick_now());
     stream_.wake();
   }
   void on_input(Bytes bytes) override {
     engine_.receive(bytes, tick_now());
+    if (!looked_after_ && engine_.is_open()) look_after();
     if (engine_.has_output()) stream_.wake();
   }
   std::size_t gather(std::span<iovec> out) override { return engine_.gather(out); }
   void wrote(std::size_t bytes) override { engine_.wrote(bytes, tick_now()); }
   void on_closed(const Error* why) override {
-    if (why && ending == 0) give_up(fmt::format("a connection ended: {}", why->detail));
+    if (ending == 0) give_up(fmt::format("a connection ended: {}", why ? why->detail : "the peer left"));
   }
 
  protected:
+  void on_closed(amqp::Connection&, const amqp::Condition* condition) override {
+    if (condition && ending == 0)
+      give_up(fmt::format("a connection was closed: {} {}", condition->name, condition->description));
+  }
+  void on_end(amqp::Session&, const amqp::Condition* condition) override {
+    if (condition && ending == 0)
+      give_up(fmt::format("a session was ended: {} {}", condition->name, condition->description));
+  }
   void on_detach(amqp::Link&, bool, const amqp::Condition* condition) override {
     give_up(condition ? condition->description : "a link was detached");
   }
-  static amqp::ConnectionOptions client_options() {
+  static amqp::ConnectionOptions client_options(const LoadTarget& target) {
     amqp::ConnectionOptions options;
     options.side = amqp::ConnectionOptions::Side::client;
-    options.container_id = "bench";
+    options.container_id = unique_name("bench");
     options.hostname = "localhost";
     options.idle_time_out = 0ms;
-    options.sasl_mechanisms = {"ANONYMOUS"};
+    options.sasl_mechanisms = {target.user.empty() ? "ANONYMOUS" : "PLAIN"};
+    if (!target.user.empty()) options.sasl_response = fmt::format("\0{}\0{}"sv, target.user, target.password);
     return options;
   }
   amqp::Link& attach(amqp::Role role, const std::string& address) {
@@ -94,7 +117,7 @@ class Client : public net::StreamHandler, protected amqp::Handler {
     const auto source_bytes = amqp::encode_composite(source);
     const auto target_bytes = amqp::encode_composite(target);
     amqp::AttachRequest request;
-    request.name = role == amqp::Role::sender ? "sender" : "receiver";
+    request.name = unique_name(role == amqp::Role::sender ? "sender" : "receiver");
     request.role = role;
     request.snd_settle_mode = amqp::SenderSettle::unsettled;
     request.source = {source_bytes};
@@ -102,19 +125,29 @@ class Client : public net::StreamHandler, protected amqp::Handler {
     return engine_.begin().attach(request);
   }
 
+  // Heartbeats, for peers that close idle connections.
+  void look_after() {
+    looked_after_ = true;
+    const auto next = engine_.tick(tick_now());
+    if (engine_.has_output()) stream_.wake();
+    if (next) heartbeat_.arm(*next, [this] { look_after(); });
+  }
+
   net::Stream& stream_;
   amqp::Connection engine_;
+  net::Timer heartbeat_;
+  bool looked_after_ = false;
 };
 
 class Sender final : public Client {
  public:
   Sender(net::Stream& stream, LoadTarget target, SenderLoad load, SenderCounts& counts)
-      : Client(stream, client_options()),
+      : Client(stream, client_options(target)),
         target_(std::move(target)),
-        load_(load),
+        load_(std::move(load)),
         counts_(counts),
         timer_(stream.reactor()) {
-    const std::uint32_t rest = load.body_bytes > 8 ? load.body_bytes - 8 : 0;
+    const std::uint32_t rest = load_.body_bytes > 8 ? load_.body_bytes - 8 : 0;
     const Payload bytes = Payload::copy_of(std::string(std::max(rest, 1u), 'x'));
     filler_ = bytes.slice(0);
   }
@@ -143,30 +176,40 @@ class Sender final : public Client {
     return link_->sendable() && under_way_ < load_.window && !counts_.stop.load(std::memory_order_relaxed) &&
            (load_.messages_max == 0 || number_ < load_.messages_max);
   }
-  void send_one() {
-    const Tick now = tick_now();
+  // Asked when all that was granted is used up: a receiver's count lives in the cache of another core.
+  [[nodiscard]] bool has_room() {
+    if (!load_.room || room_ > 0) return true;
+    room_ = load_.room();
+    return room_ > 0;
+  }
+  void send_one(Tick now) {
     std::uint8_t tag[8];
     amqp::store_be(tag, ++number_);
     amqp::Outgoing outgoing;
     outgoing.tag = tag;
     outgoing.context = static_cast<std::uint64_t>(now.time_since_epoch().count());
-    link_->send(outgoing, make_message(number_, now, filler_));
+    link_->send(outgoing, make_message(number_, now, load_.durable, filler_));
     ++under_way_;
+    if (room_ > 0) --room_;
     counts_.sent.fetch_add(1, std::memory_order_relaxed);
   }
   void fill() {
-    while (may_send()) send_one();
+    while (may_send() && has_room()) send_one(tick_now());
     if (engine_.has_output()) stream_.wake();
+    if (may_send() && !timer_.armed()) timer_.arm(tick_now() + 1ms, [this] { fill(); });
+  }
+  [[nodiscard]] Tick due_at(std::uint64_t number) const {
+    return started_ + std::chrono::nanoseconds{
+                          static_cast<std::int64_t>(static_cast<double>(number) / load_.rate * 1e9)};
   }
   void pace() {
     const Tick now = tick_now();
     const auto due =
         static_cast<std::uint64_t>(std::chrono::duration<double>(now - started_).count() * load_.rate);
-    while (number_ < due && may_send()) send_one();
+    while (number_ < due && may_send()) send_one(load_.stamp_due ? due_at(number_ + 1) : now);
     if (engine_.has_output()) stream_.wake();
-    timer_.arm(started_ + std::chrono::nanoseconds{static_cast<std::int64_t>(
-                              static_cast<double>(number_ + 1) / load_.rate * 1e9)},
-               [this] { pace(); });
+    // A sender that may not go on is looked after a little later, not at once and again.
+    timer_.arm(std::max(due_at(number_ + 1), number_ < due ? now + 1ms : now), [this] { pace(); });
   }
 
   const LoadTarget target_;
@@ -178,12 +221,16 @@ class Sender final : public Client {
   Tick started_{};
   std::uint64_t number_ = 0;
   std::uint32_t under_way_ = 0;
+  std::uint32_t room_ = 0;
 };
 
 class Receiver final : public Client {
  public:
   Receiver(net::Stream& stream, LoadTarget target, std::uint32_t credit, ReceiverCounts& counts)
-      : Client(stream, client_options()), target_(std::move(target)), credit_(credit), counts_(counts) {}
+      : Client(stream, client_options(target)),
+        target_(std::move(target)),
+        credit_(credit),
+        counts_(counts) {}
 
  private:
   void on_open(amqp::Connection&, const amqp::Open&) override {
@@ -202,6 +249,18 @@ class Receiver final : public Client {
   const LoadTarget target_;
   const std::uint32_t credit_;
   ReceiverCounts& counts_;
+};
+
+class Idle final : public Client {
+ public:
+  Idle(net::Stream& stream, LoadTarget target, IdleCounts& counts)
+      : Client(stream, client_options(target)), target_(std::move(target)), counts_(counts) {}
+
+ private:
+  void on_open(amqp::Connection&, const amqp::Open&) override { attach(amqp::Role::sender, target_.address); }
+  void on_attached(amqp::Link&, const amqp::Attach&) override { ++counts_.attached; }
+  const LoadTarget target_;
+  IdleCounts& counts_;
 };
 
 class Sink final : public Client {
@@ -257,6 +316,11 @@ void start_receiver(net::Reactor& reactor, const LoadTarget& target, std::uint32
                     ReceiverCounts& counts) {
   connect(reactor, target.port,
           [=, &counts](net::Stream& stream) { return new Receiver(stream, target, credit, counts); });
+}
+
+void start_idle(net::Reactor& reactor, const LoadTarget& target, IdleCounts& counts) {
+  connect(reactor, target.port,
+          [=, &counts](net::Stream& stream) { return new Idle(stream, target, counts); });
 }
 
 struct SinkServer::Accepting final : net::ConnectionHandler {

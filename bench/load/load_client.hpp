@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,6 +24,8 @@ void end_load(net::Reactor& reactor);
 struct LoadTarget {
   std::uint16_t port = 0;
   std::string address = "bench";
+  std::string user{};  // SASL PLAIN with this name; empty: ANONYMOUS
+  std::string password{};
 };
 
 struct SenderLoad {
@@ -30,6 +33,11 @@ struct SenderLoad {
   std::uint32_t window = 1000;     // messages without an outcome at any time
   std::uint64_t messages_max = 0;  // 0: until stop()
   double rate = 0;                 // messages per second; 0: as fast as outcomes come
+  // With a rate: a message carries the moment it was due, so a broker that holds the sender up pays for it.
+  bool stamp_due = false;
+  bool durable = false;  // says so in the header of every message
+  // How many more may be sent before it is asked again; 0 asks again a little later. Empty: no such bound.
+  std::function<std::uint32_t()> room{};
 };
 
 struct SenderCounts {
@@ -51,6 +59,12 @@ struct ReceiverCounts {
 // Accepts every message at once, settled; credit is kept between half of `credit` and all of it.
 void start_receiver(net::Reactor& reactor, const LoadTarget& target, std::uint32_t credit,
                     ReceiverCounts& counts);
+
+// A connection with one session and one link that never sends.
+struct IdleCounts {
+  std::atomic<std::uint64_t> attached{0};
+};
+void start_idle(net::Reactor& reactor, const LoadTarget& target, IdleCounts& counts);
 
 // No broker: the other end of a TCP connection, which accepts every message. The pool and the counts outlive
 // it.
