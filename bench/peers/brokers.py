@@ -46,6 +46,7 @@ class Broker:
         self.programs = programs
         self.port = 0
         self.processes = []
+        self.roomy = False
 
     # ---- what each broker has to say ----
     def install(self):
@@ -97,8 +98,10 @@ class Broker:
         self.processes.append(process)
         return process
 
-    def start(self):
-        """Returns the seconds from the start of the process to its first answer in AMQP."""
+    def start(self, roomy=False):
+        """Returns the seconds from the start of the process to its first answer in AMQP. `roomy`: with memory for
+        more connections than its production setting may hold."""
+        self.roomy = roomy
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         self.port = processes.free_port()
@@ -357,7 +360,8 @@ class Artemis(Broker):
         return [
             "an instance of `artemis create --aio`: journal of libaio, `journal-datasync` and both `journal-sync` settings"
             " true, its own tuning of the journal's buffer to this disk",
-            "heap of 512 MB to 2 GB and the other options of the JVM as `artemis create` writes them; no web console",
+            "heap of 512 MB to 2 GB and the other options of the JVM as `artemis create` writes them, but 8 GB where connections"
+            " grow (2 GB do not hold 10,000 of them); no web console",
             "one acceptor (AMQP credit 1000, 300 at least, as created); durable anycast queues, a multicast address with"
             f" durable queues; SASL PLAIN, {OPEN_FILES} open files",
         ]
@@ -371,6 +375,7 @@ class Artemis(Broker):
                 str(instance),
                 *["--silent", "--aio", "--require-login", "--no-web", "--host", "127.0.0.1"],
                 *["--user", USER, "--password", PASSWORD, "--default-port", str(self.port)],
+                *(["--java-memory", "8G"] if self.roomy else []),
                 *["--no-amqp-acceptor", "--no-mqtt-acceptor", "--no-stomp-acceptor", "--no-hornetq-acceptor"],
             ],
             capture_output=True,
