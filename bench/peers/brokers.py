@@ -217,8 +217,8 @@ class Rabbit(Broker):
     def settings(self):
         return [
             f"plugin `rabbitmq_amqp1_0`; durable {self.kind} queues, one node, persistent messages; an outcome is a publisher confirm",
-            "`RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+sbwt none +sbwtdcpu none +sbwtdio none`: the schedulers do not spin,"
-            " as its guide advises where cores are shared; it is faster here than the default",
+            "`+sbwt none +sbwtdcpu none +sbwtdio none`: idle schedulers do not spin, as its guide advises where cores are"
+            " shared",
             f"SASL PLAIN, {OPEN_FILES} open files, everything else as it comes (memory high watermark 0.4)",
         ]
 

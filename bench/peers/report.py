@@ -68,7 +68,7 @@ class Report:
         return list(dict.fromkeys(seen))
 
     # ---- aims ----
-    def against_peers(self, seen, best, aim, held, digits=1):
+    def against_peers(self, seen, best, held, digits=1):
         """The ratio to the best peer as text, and whether the aim is held."""
         peers = [seen[name][0] for name in self.peers if seen.get(name)]
         if not peers or not seen.get(OURS):
@@ -92,7 +92,7 @@ class Report:
                 name: spread(self.values("throughput", name, lambda r: r[figure], shape=shape, bytes=size))
                 for name in names
             }
-            text, good = self.against_peers(seen, max, aim, lambda ratio: ratio >= aim)
+            text, good = self.against_peers(seen, max, lambda ratio: ratio >= aim)
             where = f"{shape}, {size_name(size)}"
             cells.append((where, text.strip("*"), good))
             if seen.get(RELAY) and seen.get(OURS):
@@ -109,20 +109,21 @@ class Report:
         head = ["cell", *[self.titles[name] for name in names], f"Omnibus to the best peer (aim {aim}x)"]
         return table(head, rows)
 
-    def latency_table(self):
+    def latency_table(self, which, judged):
+        """`which` is latency_ms (to the receipt) or outcome_ms (to the confirmation)."""
         names = [name for name in [OURS, *self.peers, RELAY] if name in self.titles]
         rows, cells = [], []
         for shape, size, rate in self.keys("latency", "shape", "bytes", "rate"):
             key = {"shape": shape, "bytes": size, "rate": rate}
             seen = {
                 name: {
-                    part: spread(self.values("latency", name, lambda r: r["latency_ms"][part], **key))
+                    part: spread(self.values("latency", name, lambda r: r[which][part], **key))
                     for part in ("p50", "p99", "p999")
                 }
                 for name in names
             }
             p99 = {name: parts["p99"] for name, parts in seen.items() if parts["p99"]}
-            text, good = self.against_peers(p99, min, 1, lambda ratio: ratio < 1, 2)
+            text, good = self.against_peers(p99, min, lambda ratio: ratio < 1, 2)
             where = f"{shape}, {size_name(size)}, {rate:,}/s"
             cells.append((where, text.strip("*"), good))
             shown = []
@@ -135,7 +136,7 @@ class Report:
                 late = "" if reached > 0.97 else f", {reached:.0%} of the rate"
                 shown.append(" / ".join(f"{parts[p][0]:.2f}" for p in ("p50", "p99", "p999")) + late)
             rows.append([where, *shown, text])
-        self.verdict("p99 lower than that of the best peer, in every latency cell", cells)
+        self.verdict(judged, cells)
         head = ["cell", *[self.titles[name] for name in names], "p99 of Omnibus to the best peer's (aim below 1)"]
         return table(head, rows)
 
@@ -195,10 +196,10 @@ class Report:
                 continue
             text = ""
             if aim:
-                text, good = self.against_peers(seen, min, aim, lambda ratio: ratio <= aim, 2)
+                text, good = self.against_peers(seen, min, lambda ratio: ratio <= aim, 2)
                 cells.append((what, text.strip("*"), good))
             else:
-                text = self.against_peers(seen, min, 0, lambda ratio: True, 2)[0]
+                text = self.against_peers(seen, min, lambda ratio: True, 2)[0]
             rows.append([what, *[cell_text(seen[name], show) if seen[name] else "-" for name in names], text])
         self.verdict("a tenth of the memory of the best peer", cells)
         head = ["what", *[self.titles[name] for name in names], "Omnibus to the best peer (aim for memory 0.1x)"]
@@ -221,6 +222,8 @@ class Report:
 
     def held(self, record):
         of = self.values("held", record["broker"], lambda r: r, connections=record["connections"])
+        if record["connections"] < 100:
+            return "memory too small to tell"
         if not of:
             return "memory not measured"
         return f"{of[0]['rss_per_connection'] / 1024:,.1f} KiB each, opened {number(of[0]['opened_per_second'])}/s"
@@ -252,9 +255,14 @@ class Report:
         if "latency" in has:
             tables += [
                 "### Latency\n\nFrom the moment a message was due to its receipt, p50 / p99 / p99.9 in ms, medians of the"
-                " rounds; rates are those of all senders together.\n",
-                self.latency_table(),
+                " rounds; rates are those of all senders together. Omnibus hands a message out once it is safe on disk."
+                " RabbitMQ's classic queues hand it to a waiting receiver at once and write it behind.\n",
+                self.latency_table("latency_ms", "p99 to the receipt lower than that of the best peer, in every latency cell"),
                 f"![latency]({plots_folder}/latency.svg)\n",
+                "### Latency of the confirmation\n\nThe same, to the sender's outcome `accepted`.\n",
+                self.latency_table(
+                    "outcome_ms", "p99 to the confirmation lower than that of the best peer, in every latency cell"
+                ),
             ]
         if has & {"start", "connections", "depth"}:
             tables += ["### Memory, start, disk\n", self.cost_table()]
@@ -279,8 +287,8 @@ class Report:
             BEGIN,
             "",
             "## Seen\n",
-            f"{r['date']}, commit {r['commit']}; `{r['command']}`, {r['minutes']} minutes; {r['rounds']} rounds of"
-            f" {r['seconds']:g} s per cell, medians and the range of the rounds.",
+            f"{r['date']}, commit {r['commit']}; `{r['command']}`, {r['minutes']} minutes; {r['rounds']} round{'s' if r['rounds'] > 1 else ''}"
+            f" with {r['seconds']:g} s per cell; medians, and in brackets the range of the rounds.",
             f"{m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, Linux {m['kernel']}, {m['file_system']};"
             f" load before the run {m['load_before']:.1f}. Generator, receivers and broker share the cores.",
             f"The generator alone, against a peer that only accepts: {alone}.\n",

@@ -41,6 +41,7 @@ def latency(broker, p99, reached=1.0):
         "bytes": 1024,
         "rate": 1000,
         "latency_ms": {"p50": p99 / 2, "p99": p99, "p999": p99 * 2},
+        "outcome_ms": {"p50": p99 / 2, "p99": p99, "p999": p99 * 2},
         "reached": reached,
     }
 
