@@ -432,7 +432,9 @@ class Relay(Broker):
         return "Qpid Proton-C"
 
     def settings(self):
-        return ["`bench/peers/memory_relay.cpp`: one thread, one deque per address, accepts at once, **nothing on disk**"]
+        return [
+            "`bench/peers/memory_relay.cpp`: one thread, one deque per address, accepts at once, **nothing on disk**"
+        ]
 
     def launch(self):
         self.spawn([self.programs["memory_relay"], self.folder / "port"])

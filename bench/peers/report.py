@@ -1,6 +1,6 @@
 """Tables and plots of a run. Where an aim is missed, the table says so.
 
-  bench/peers/report.py [RESULTS.json]     writes build/peers/report.md and docs/benchmarks.md from it
+bench/peers/report.py [RESULTS.json]     writes build/peers/report.md and docs/benchmarks.md from it
 """
 
 import json
@@ -175,7 +175,12 @@ class Report:
                 lambda n: self.values("disk", n, lambda r: r["rss_bytes"], depth=deepest),
                 MEMORY_AIM,
             ),
-            ("start, exec to the first answer in AMQP", lambda v: f"{v:.2f} s", lambda n: self.values("start", n, lambda r: r["seconds"]), None),
+            (
+                "start, exec to the first answer in AMQP",
+                lambda v: f"{v:.2f} s",
+                lambda n: self.values("start", n, lambda r: r["seconds"]),
+                None,
+            ),
             (
                 f"disk per waiting message of 1 KiB, {deepest:,} deep, bytes",
                 plain,
@@ -257,7 +262,9 @@ class Report:
                 "### Latency\n\nFrom the moment a message was due to its receipt, p50 / p99 / p99.9 in ms, medians of the"
                 " rounds; rates are those of all senders together. Omnibus hands a message out once it is safe on disk."
                 " RabbitMQ's classic queues hand it to a waiting receiver at once and write it behind.\n",
-                self.latency_table("latency_ms", "p99 to the receipt lower than that of the best peer, in every latency cell"),
+                self.latency_table(
+                    "latency_ms", "p99 to the receipt lower than that of the best peer, in every latency cell"
+                ),
                 f"![latency]({plots_folder}/latency.svg)\n",
                 "### Latency of the confirmation\n\nThe same, to the sender's outcome `accepted`.\n",
                 self.latency_table(
@@ -341,9 +348,7 @@ class Report:
             ("connections", "connections", "1+1, 1 KiB: messages per CPU second beside idle connections"),
             ("depth", "depth", "1+1, 1 KiB: messages per CPU second through a deep queue"),
         ):
-            points = {
-                name: self.values(part, name, lambda r: (r[field], r["per_cpu_second"])) for name, _ in names
-            }
+            points = {name: self.values(part, name, lambda r: (r[field], r["per_cpu_second"])) for name, _ in names}
             points = {name: series for name, series in points.items() if series}
             if points:
                 made[f"{part}.svg"] = plots.lines(title, names, points)

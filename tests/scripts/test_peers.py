@@ -63,7 +63,9 @@ def results(*records, troubles=()):
         "rounds": 1,
         "seconds": 1,
         "generator_per_second": {100: 1e6},
-        "brokers": {name: {"title": title, "version": "1", "settings": ["as it comes"]} for name, title in TITLES.items()},
+        "brokers": {
+            name: {"title": title, "version": "1", "settings": ["as it comes"]} for name, title in TITLES.items()
+        },
         "records": list(records),
         "troubles": list(troubles),
     }
@@ -80,7 +82,9 @@ class Report(unittest.TestCase):
 
     def test_the_best_peer_decides_and_a_missed_aim_is_named(self):
         text = text_of(
-            throughput("omnibus", 60_000, 90_000), throughput("rabbitmq-classic", 8_000, 9_000), throughput("artemis", 10_000, 8_000)
+            throughput("omnibus", 60_000, 90_000),
+            throughput("rabbitmq-classic", 8_000, 9_000),
+            throughput("artemis", 10_000, 8_000),
         )
         self.assertIn("| 6.0x |", text)
         self.assertIn("throughput at least 5x that of the best peer, in every durable cell | held in all 1", text)
@@ -94,17 +98,23 @@ class Report(unittest.TestCase):
         text = text_of(throughput("omnibus", 60, 60), throughput("artemis", 10, 5), throughput("relay", 100, 61))
         self.assertIn("12.0x", text)
         self.assertIn("at least 0.5 of the memory-only relay's, 1+1, 1 KiB | held in all 1", text)
-        self.assertIn("at least 1 of the memory-only relay's, 1+1, 1 KiB | **missed in 1 of 1** | 1+1, 1 KiB: 0.98", text)
+        self.assertIn(
+            "at least 1 of the memory-only relay's, 1+1, 1 KiB | **missed in 1 of 1** | 1+1, 1 KiB: 0.98", text
+        )
 
     def test_a_latency_equal_to_the_best_peers_is_missed(self):
         self.assertIn("**1.00x, missed**", text_of(latency("omnibus", 2), latency("artemis", 2)))
-        self.assertIn("| 0.50x |", text_of(latency("omnibus", 1), latency("artemis", 2), latency("rabbitmq-classic", 9)))
+        self.assertIn(
+            "| 0.50x |", text_of(latency("omnibus", 1), latency("artemis", 2), latency("rabbitmq-classic", 9))
+        )
 
     def test_a_rate_that_was_not_reached_is_told(self):
         self.assertIn("80% of the rate", text_of(latency("omnibus", 1), latency("artemis", 2, reached=0.8)))
 
     def test_what_is_not_there_is_no_victory(self):
-        text = text_of(throughput("omnibus", 60, 60), troubles=[{"broker": "artemis", "what": "start", "why": "no\nheap"}])
+        text = text_of(
+            throughput("omnibus", 60, 60), troubles=[{"broker": "artemis", "what": "start", "why": "no\nheap"}]
+        )
         self.assertIn("not measured", text)
         self.assertNotIn("held", text)
         self.assertIn("- Artemis, start: no heap", text)
@@ -164,9 +174,7 @@ class Processes(unittest.TestCase):
 
 class Brokers(unittest.TestCase):
     def test_artemis_gets_every_entity_durable(self):
-        xml = (
-            '<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core"><addresses/></core></configuration>'
-        )
+        xml = '<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core"><addresses/></core></configuration>'
         broker = brokers.Artemis(Path("/nowhere"), {})
         tree = ElementTree.fromstring(brokers.with_addresses(xml, broker))
         space = "{urn:activemq:core}"
