@@ -257,10 +257,35 @@ class Idle final : public Client {
       : Client(stream, client_options(target)), target_(std::move(target)), counts_(counts) {}
 
  private:
+  enum class State : std::uint8_t { opening, attached, refused };
   void on_open(amqp::Connection&, const amqp::Open&) override { attach(amqp::Role::sender, target_.address); }
-  void on_attached(amqp::Link&, const amqp::Attach&) override { ++counts_.attached; }
+  void on_attached(amqp::Link&, const amqp::Attach&) override {
+    state_ = State::attached;
+    ++counts_.attached;
+  }
+  void on_end(amqp::Session& session, const amqp::Condition* condition) override {
+    if (!refuse()) Client::on_end(session, condition);
+  }
+  void on_closed(amqp::Connection& connection, const amqp::Condition* condition) override {
+    if (!refuse()) Client::on_closed(connection, condition);
+  }
+  void on_closed(const Error* why) override {
+    if (!refuse()) Client::on_closed(why);
+  }
+  // A connection that never came up is counted and let go; whoever counts decides how many are too many.
+  bool refuse() {
+    if (state_ == State::attached) return false;
+    if (state_ == State::opening) {
+      state_ = State::refused;
+      ++counts_.refused;
+      stream_.abort({Errc::io, "refused"});
+    }
+    return true;
+  }
+
   const LoadTarget target_;
   IdleCounts& counts_;
+  State state_ = State::opening;
 };
 
 class Sink final : public Client {

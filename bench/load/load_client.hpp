@@ -60,9 +60,11 @@ struct ReceiverCounts {
 void start_receiver(net::Reactor& reactor, const LoadTarget& target, std::uint32_t credit,
                     ReceiverCounts& counts);
 
-// A connection with one session and one link that never sends.
+// A connection with one session and one link that never sends. One that the broker ends before its link is
+// attached is counted as refused; it stops nothing.
 struct IdleCounts {
   std::atomic<std::uint64_t> attached{0};
+  std::atomic<std::uint64_t> refused{0};
 };
 void start_idle(net::Reactor& reactor, const LoadTarget& target, IdleCounts& counts);
 

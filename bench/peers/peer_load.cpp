@@ -300,23 +300,29 @@ int idle(const Options& options) {
   const Tick start = tick_now();
   Tick moved = start;
   std::uint64_t last = 0;
-  for (std::uint64_t i = 0; i < options.idle || counts.attached < options.idle;) {
+  std::uint64_t tried = 0;
+  while (counts.attached < options.idle) {
     const std::uint64_t attached = counts.attached;
+    const std::uint64_t refused = counts.refused;
     if (attached != last) moved = tick_now();
     last = attached;
     if (tick_now() - moved > 30s)
       stop(fmt::format("only {} of {} connections came up", attached, options.idle), 1);
+    // Under haste a broker may end a few that it would take a moment later; more than a few is trouble.
+    if (refused > 20 + options.idle / 20)
+      stop(fmt::format("{} connections were refused, {} came up", refused, attached), 1);
     // A few at a time: how long the queue of the listening socket is, is not what is measured here.
-    if (i < options.idle && i < attached + 16) {
+    if (tried < options.idle + refused && tried < attached + refused + 16) {
       start_idle(reactor, target, counts);
-      ++i;
+      ++tried;
     } else {
       std::this_thread::sleep_for(100us);
     }
   }
   const double seconds = seconds_since(start);
   say(R"({"event": "end"})");
-  say(fmt::format(R"({{"event": "result", "seconds": {:.4f}, "connections": {}}})", seconds, options.idle));
+  say(fmt::format(R"({{"event": "result", "seconds": {:.4f}, "connections": {}, "refused": {}}})", seconds,
+                  options.idle, counts.refused.load()));
   while (std::getchar() != EOF) {
   }
   end_load(reactor);
