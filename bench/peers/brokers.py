@@ -37,6 +37,7 @@ class Broker:
     name = ""  # in results and options
     title = ""  # in tables
     durable = True
+    warm_up = 1  # times what the others get
     own_connections = True  # its connections are not those of another one in the list
     user, password = USER, PASSWORD
 
@@ -330,6 +331,7 @@ class RabbitQuorum(Rabbit):
 
 class Artemis(Broker):
     name, title = "artemis", "Artemis"
+    warm_up = 4
 
     def home(self):
         return self.downloads / f"apache-artemis-{ARTEMIS}"
