@@ -21,7 +21,7 @@ LINES_SOFT = 600
 # containers, which every room may use.
 BOOST_CONTAINERS = re.compile(r"boost/(container|unordered)/")
 BOOST_ROOMS = {"net", "node", "admin", "client", "cli", "rest"}
-BOOST_JSON_ROOMS = {"auth", "admin", "node"}
+BOOST_JSON_ROOMS = {"auth", "admin", "node", "sim"}
 
 # State belongs to one core there, crossing cores is a message: a mutex would mean that broke.
 MUTEX_FREE_ROOMS = {"amqp", "broker", "journal", "rules", "store"}
