@@ -6,14 +6,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <variant>
 #include <vector>
 
-#include "broker/answer.hpp"
-#include "broker/commands.hpp"
 #include "node/clock.hpp"
-#include "store/partition.hpp"
+#include "store/store_roads.hpp"
 
 namespace omnibus::node {
 
@@ -36,30 +32,9 @@ inline constexpr std::uint32_t store_asks = 0x8000'0000;
 // Administration asks, by way of the store's own host.
 inline constexpr std::uint32_t desk_asks = 0xc000'0000;
 
-// Whose answer this is: the upper half of its request or receiver. Nothing for an effect that is no answer.
-[[nodiscard]] inline std::optional<std::uint32_t> asker_of(const broker::Effect& effect) {
-  return std::visit(
-      [](const auto& one) -> std::optional<std::uint32_t> {
-        if constexpr (requires { one.request; })
-          return store::connection_of(one.request);
-        else if constexpr (requires { one.receiver; })
-          return store::connection_of(one.receiver);
-        else
-          return std::nullopt;
-      },
-      effect);
-}
-
-// To a store, from any shard.
-struct StoreCommand {
-  store::PartitionId partition = store::PartitionId::none;
-  broker::Command command;
-};
-// To a shard, from any store.
-struct ConnectionAnswer {
-  std::uint32_t connection = 0;
-  broker::Answer answer;
-};
+using store::asker_of;
+using store::ConnectionAnswer;
+using store::StoreCommand;
 
 // All ends of roads; made before the shards run and not changed after.
 struct Roads {

@@ -1,0 +1,166 @@
+#include "sim/sim_receiver.hpp"
+
+#include <fmt/format.h>
+
+namespace omnibus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+// .NET ticks: 100 ns since the year 1.
+Moment from_ticks(std::int64_t ticks) { return (ticks - 621'355'968'000'000'000) / 10; }
+
+}  // namespace
+
+amqp::State state_of(How how) {
+  switch (how) {
+    case How::abandon:
+      return amqp::State::modified(
+          {.delivery_failed = true, .undeliverable_here = {}, .message_annotations = {}});
+    case How::defer:
+      return amqp::State::modified(
+          {.delivery_failed = {}, .undeliverable_here = true, .message_annotations = {}});
+    case How::dead_letter:
+      return amqp::State::rejected(amqp::Condition{"com.microsoft:dead-letter", "it was not wanted", {}});
+    case How::release:
+      return amqp::State::released();
+    default:
+      return amqp::State::accepted();
+  }
+}
+
+void SimReceiver::on_ready() { choose(); }
+
+void SimReceiver::choose() {
+  if (link_) return;
+  const ReceivesFrom& source = sources_.at(random().below(sources_.size()));
+  AttachWith with;
+  with.snd = source.deletes ? amqp::SenderSettle::settled : amqp::SenderSettle::unsettled;
+  with.rcv = source.deletes ? amqp::ReceiverSettle::first : amqp::ReceiverSettle::second;
+  if (source.sessions) {
+    const bool named = world().one_in(2);
+    with.filter =
+        amqp::Value::map({{amqp::Value::symbol("com.microsoft:session-filter"),
+                           named ? amqp::Value{fmt::format("s{}", random().below(4))} : amqp::Value{}}});
+    with.properties =
+        amqp::Value::map({{amqp::Value::symbol("com.microsoft:timeout"), amqp::Value{std::uint32_t{3000}}}});
+  }
+  link_ = &attach(amqp::Role::receiver, source.address, with);
+}
+
+void SimReceiver::on_attached(amqp::Link& link, const amqp::Attach& attach) {
+  SimClient::on_attached(link, attach);
+  if (!of(link).is_ready) return;  // a detach follows
+  const auto source = amqp::decode_composite<amqp::Source>(attach.source);
+  const auto filter = source ? amqp::decode_value(source->filter) : Result<amqp::Value>{amqp::Value{}};
+  const amqp::Value* session = filter ? filter->find("com.microsoft:session-filter") : nullptr;
+  if (session && session->as_text()) {
+    of(link).session = *session->as_text();
+    const auto properties = amqp::decode_value(attach.properties);
+    const amqp::Value* until = properties ? properties->find("com.microsoft:locked-until-utc") : nullptr;
+    Event& event = note(Do::locked);
+    event.session = of(link).session;
+    event.entity = of(link).address;
+    if (until) event.until = from_ticks(until->as_integer().value_or(0));
+  }
+  link.grant(static_cast<std::uint32_t>(world().between(1, 10)));
+  // Nobody stays for ever.
+  later_on(link, world().between(1s, 20s), [this, &link] {
+    if (world().one_in(4)) return break_off();
+    leave(link);
+  });
+}
+
+void SimReceiver::leave(amqp::Link& link) {
+  of(link).is_leaving = true;
+  give_back_session(of(link));
+  link.detach();
+}
+
+void SimReceiver::give_back_session(SimLink& link) {
+  if (link.session.empty()) return;
+  Event& event = note(Do::unlocked);
+  event.session = std::exchange(link.session, "");
+  event.entity = link.address;
+}
+
+void SimReceiver::on_cut() {
+  if (link_) give_back_session(of(*link_));
+}
+
+void SimReceiver::on_link_gone(amqp::Link& link) {
+  SimClient::on_link_gone(link);
+  give_back_session(of(link));
+  if (link_ == &link) link_ = nullptr;
+  later(think() + 10ms, [this] { choose(); });
+}
+
+void SimReceiver::on_transfer(amqp::Link& link, amqp::Delivery& delivery) {
+  const GotMessage got = read_got(delivery.payload);
+  const SimLink& mine = of(link);
+  Event& event = note(Do::got);
+  event.id = got.id;
+  event.entity = mine.address;
+  event.seq = got.seq;
+  event.count = got.count;
+  event.session = mine.session;
+  event.dead = got.dead;
+  if (!mine.deletes) event.until = got.until.value_or(0);
+  if (mine.deletes) {
+    link.grant(1);
+    return;
+  }
+  of(link).held.emplace(delivery.id, HeldDelivery{got.id, got.seq});
+  const Nanos wait = world().one_in(10) ? think() * 10 : think();
+  later_on(link, wait, [this, &link, id = delivery.id] { decide(link, id); });
+}
+
+void SimReceiver::decide(amqp::Link& link, std::uint32_t delivery) {
+  if (of(link).is_leaving) return;
+  const std::uint64_t dice = random().below(100);
+  if (dice < 62)
+    settle(link, delivery, How::complete);
+  else if (dice < 74)
+    settle(link, delivery, How::abandon);
+  else if (dice < 80)
+    settle(link, delivery, How::dead_letter);
+  else if (dice < 85)
+    settle(link, delivery, How::defer);
+  else if (dice < 91)
+    settle(link, delivery, How::release);
+  // Or never: its lock runs out.
+  if (dice >= 98) return break_off();
+  link.grant(1);
+}
+
+void SimReceiver::settle(amqp::Link& link, std::uint32_t delivery, How how) {
+  const auto found = of(link).held.find(delivery);
+  if (found == of(link).held.end()) return;
+  // There is nothing behind the dead letters.
+  if (how == How::dead_letter && of(link).address.ends_with("/$DeadLetterQueue")) how = How::complete;
+  found->second.how = how;
+  Event& event = note(Do::settle);
+  event.id = found->second.id;
+  event.entity = of(link).address;
+  event.seq = found->second.seq;
+  event.how = how;
+  const bool settled = world().one_in(10);  // and does not wait for an answer
+  link.disposition(delivery, state_of(how), settled);
+  if (settled) of(link).held.erase(found);
+}
+
+void SimReceiver::on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition) {
+  const auto found = of(link).held.find(disposition.id);
+  if (found == of(link).held.end() || !found->second.how) return;
+  const Answered answered = read_answer(disposition.state);
+  Event& event = note(Do::settled);
+  event.id = found->second.id;
+  event.entity = of(link).address;
+  event.seq = found->second.seq;
+  event.how = found->second.how;
+  event.result = answered.outcome;
+  event.note = answered.condition;
+  of(link).held.erase(found);
+}
+
+}  // namespace omnibus::sim

@@ -1,0 +1,165 @@
+#include "sim/simulation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "sim/faults.hpp"
+#include "sim/sim_auditor.hpp"
+#include "sim/sim_broker.hpp"
+#include "sim/sim_receiver.hpp"
+#include "sim/sim_sender.hpp"
+#include "sim/sim_transactor.hpp"
+
+namespace omnibus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+// After the last fault: locks run out, schedules come, stores ask each other about old transactions.
+constexpr auto calm = 90s;
+constexpr auto audit_longest = 120s;
+
+class Simulation {
+ public:
+  Simulation(const Scenario& scenario, Report& report)
+      : scenario_(scenario),
+        report_(report),
+        world_(scenario.seed),
+        broker_(world_, scenario_, report.history),
+        faults_(world_, scenario_, broker_, report.history) {}
+
+  void run() {
+    broker_.set_up();
+    for (const SimEntity& entity : scenario_.entities) declare(entity);
+    make_clients();
+    for (auto& client : clients_) client->start();
+    faults_.start();
+    world_.run_until(world_.tick() + scenario_.duration);
+    faults_.end();
+    // Some go on for a while after the last fault.
+    world_.run_until(world_.tick() + 5s);
+    for (auto& client : clients_) client->finish();
+    world_.run_until(world_.tick() + calm);
+    if (broker_.is_open())
+      audit();
+    else
+      report_.violations.emplace_back("the stores are not open again after all faults have ended");
+  }
+  [[nodiscard]] std::uint64_t events() const { return world_.events(); }
+  [[nodiscard]] std::uint64_t hash() {
+    for (const Event& event : report_.history) world_.trace(to_line(event));
+    for (auto& store : broker_.stores()) world_.trace(fmt::format("{}", store->disk().operations()));
+    return world_.hash();
+  }
+
+ private:
+  void declare(const SimEntity& entity) {
+    Event& event = report_.history.emplace_back();
+    event.t = world_.moment();
+    event.what = Do::entity;
+    event.entity = entity.name;
+    event.subscriptions = entity.subscriptions;
+    event.lossy = entity.lossy;
+    if (entity.settings.requires_duplicate_detection)
+      event.dedup = std::chrono::microseconds{entity.settings.duplicate_window}.count();
+  }
+
+  void make_clients() {
+    std::vector<const SimEntity*> all;
+    std::vector<ReceivesFrom> plain;
+    std::vector<ReceivesFrom> sessions;
+    for (const SimEntity& entity : scenario_.entities) {
+      all.push_back(&entity);
+      for (const std::string& home : entity.homes()) {
+        if (entity.settings.requires_session)
+          sessions.push_back({home, true, false});
+        else
+          plain.push_back({home, false, entity.lossy});
+        plain.push_back({home + "/$DeadLetterQueue", false, false});
+      }
+    }
+    // Dead letters now and then: their queue is one of the sources, the entity itself is three of them.
+    std::vector<ReceivesFrom> sources;
+    for (const ReceivesFrom& one : plain) {
+      const bool is_dead = one.address.ends_with("/$DeadLetterQueue");
+      for (int i = 0; i < (is_dead ? 1 : 3); ++i) sources.push_back(one);
+    }
+    const auto add = [&]<class Client>(std::type_identity<Client>, const char* kind, auto... more) {
+      clients_.push_back(std::make_unique<Client>(world_, broker_, scenario_, report_.history,
+                                                  fmt::format("{}{}", kind, clients_.size()), more...));
+    };
+    for (std::uint32_t i = 0; i < scenario_.senders; ++i) add(std::type_identity<SimSender>{}, "s", all);
+    for (std::uint32_t i = 0; i < scenario_.receivers; ++i)
+      add(std::type_identity<SimReceiver>{}, "r", sources);
+    if (!sessions.empty())
+      for (std::uint32_t i = 0; i < scenario_.session_receivers; ++i)
+        add(std::type_identity<SimReceiver>{}, "q", sessions);
+    for (std::uint32_t i = 0; i < scenario_.transactors; ++i) {
+      const auto& source = plain.at(world_.random().below(plain.size()));
+      add(std::type_identity<SimTransactor>{}, "t", all, source.deletes ? std::string{} : source.address);
+    }
+  }
+
+  void audit() {
+    std::vector<std::string> addresses;
+    std::set<std::string> drains;
+    for (const SimEntity& entity : scenario_.entities)
+      for (const std::string& home : entity.homes()) {
+        const auto counts = broker_.counts(home);
+        Event& event = report_.history.emplace_back();
+        event.t = world_.moment();
+        event.what = Do::counts;
+        event.entity = home;
+        event.active = static_cast<std::int64_t>(counts.active + counts.deferred);
+        event.scheduled = static_cast<std::int64_t>(counts.scheduled);
+        event.dead_count = static_cast<std::int64_t>(counts.dead_letter);
+        if (counts.locked != 0)
+          report_.violations.push_back(fmt::format(
+              "{} messages of '{}' are locked long after their locks have ended", counts.locked, home));
+        addresses.push_back(home);
+        addresses.push_back(home + "/$DeadLetterQueue");
+        drains.insert(addresses.back());
+        if (!entity.settings.requires_session) drains.insert(home);
+      }
+    SimAuditor auditor(world_, broker_, scenario_, report_.history, addresses, drains);
+    auditor.start();
+    if (!world_.run_until(world_.tick() + audit_longest, [&] { return auditor.is_done(); }))
+      report_.violations.push_back(fmt::format("nobody could look into the entities: {}", auditor.trouble()));
+    for (const std::string& one : auditor.stuck()) report_.violations.push_back(one);
+    auditor.finish();
+  }
+
+  const Scenario& scenario_;
+  Report& report_;
+  World world_;
+  SimBroker broker_;
+  Faults faults_;
+  std::vector<std::unique_ptr<SimClient>> clients_;
+};
+
+}  // namespace
+
+Report simulate(std::uint64_t seed, const Adjust& adjust) {
+  Scenario scenario = choose_scenario(seed);
+  if (adjust) adjust(scenario);
+  Report report;
+  report.seed = seed;
+  report.scenario = scenario.describe();
+  {
+    Simulation simulation(scenario, report);
+    simulation.run();
+    report.hash = simulation.hash();
+    report.events = simulation.events();
+  }
+  CheckerOptions options;
+  // A delivery that left in time may wait for a stalled wire, or for a slow disk to give its bytes.
+  options.late = std::chrono::microseconds{20s}.count();
+  report.judgement = judge(report.history, options);
+  for (const Violation& one : report.judgement.violations) report.violations.push_back(to_string(one));
+  return report;
+}
+
+}  // namespace omnibus::sim

@@ -1,0 +1,30 @@
+// One run from one seed: the scenario, its faults, its end, and what the checker says.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/checker.hpp"
+#include "sim/history.hpp"
+#include "sim/scenario.hpp"
+
+namespace omnibus::sim {
+
+struct Report {
+  std::uint64_t seed = 0;
+  std::vector<std::string> violations{};
+  // Of all bytes on wires, all states of stores and the whole history: the same for the same seed.
+  std::uint64_t hash = 0;
+  std::uint64_t events = 0;
+  Judgement judgement{};
+  History history{};
+  std::string scenario{};
+};
+
+// Changes what the seed chose, for tests that break things on purpose.
+using Adjust = std::function<void(Scenario&)>;
+[[nodiscard]] Report simulate(std::uint64_t seed, const Adjust& adjust = {});
+
+}  // namespace omnibus::sim
