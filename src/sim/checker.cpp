@@ -17,6 +17,8 @@ class Judge {
  public:
   Judge(const History& history, const CheckerOptions& options)
       : history_(history), options_(options), evidence_(history) {
+    for (const Event& event : history)
+      if (undoes_locks(event)) faults_.push_back(&event);
     for (const auto& name : options.dedup) evidence_.entities[name].dedup = Moment{1} << 60;
   }
 
@@ -85,7 +87,9 @@ class Judge {
   void check_times(const std::string& id, const Message& message, const Instance& instance) {
     const auto begins = begins_at_latest(message);
     const auto is_late = [&](Moment t) {
-      return begins && message.send->ttl && t > *begins + *message.send->ttl + options_.slack + options_.late;
+      if (!begins || !message.send->ttl) return false;
+      if (t <= *begins + *message.send->ttl + options_.slack + options_.late) return false;
+      return !message.send->at || !is_disturbed(*begins, t);
     };
     for (const auto& [place, event] : instance.deliveries) {
       if (is_dead_letters(event->entity)) continue;
@@ -94,9 +98,23 @@ class Judge {
             *message.send->at - event->t);
       if (is_late(event->t)) say(Check::expired, event->t, "'{}' was served after its time to live", id);
     }
-    if (instance.left && is_late(instance.left->t))
+    // A deferred message waits for whoever knows its number, expired or not.
+    const bool is_deferred = std::ranges::any_of(instance.settlements, [](const Settlement& one) {
+      return one.event->how == How::defer && one.outcome != Outcome::refused;
+    });
+    if (instance.left && !is_deferred && is_late(instance.left->t))
       say(Check::expired, instance.left->t, "'{}' is still there after its time to live", id);
   }
+
+  // A scheduled message lives from when it was due and somebody was there to see it: a broker that is down,
+  // or whose clock was moved, sees it later.
+  [[nodiscard]] bool is_disturbed(Moment from, Moment to) const {
+    return std::ranges::any_of(history_, [&](const Event& event) {
+      return event.what == Do::fault && event.fault != "cut" && event.fault != "stall" && event.t <= to &&
+             event.t >= from - disturbance_lasts;
+    });
+  }
+  static constexpr Moment disturbance_lasts = 60'000'000;
 
   // After an accepted complete it is gone; after an accepted dead-letter it is in no other place.
   void check_removed(const std::string& id, const std::string& home, const Instance& instance) {
@@ -106,8 +124,8 @@ class Judge {
       if (!completed && one.event->how != How::dead_letter) continue;
       const std::string_view done = completed ? "completed" : "dead-lettered";
       for (const auto& [place, event] : instance.deliveries)
-        if (place > one.ended && event->t > one.ended_at + options_.slack &&
-            event->entity == one.event->entity && event->seq == one.event->seq)
+        if (place > one.ended && event->entity == one.event->entity && event->seq == one.event->seq &&
+            taken_at(*event).value_or(event->t - options_.late) > one.ended_at + options_.slack)
           say(Check::ghost, event->t, "'{}' (seq {}) was delivered from '{}' after it was {}", id, event->seq,
               event->entity, done);
       if (options_.retries) continue;
@@ -216,12 +234,6 @@ class Judge {
     const Event* event = nullptr;
     Moment until = 0;
     std::vector<const Event*> renewals{};
-
-    [[nodiscard]] Moment ends() const {
-      Moment end = until;
-      for (const Event* one : renewals) end = std::max(end, *one->until);
-      return end;
-    }
   };
   using LockKey = std::pair<std::string, std::int64_t>;
 
@@ -232,10 +244,19 @@ class Judge {
       const LockKey key{event.entity, event.seq};
       if (event.what == Do::got) {
         const auto before = held.find(key);
-        if (before != held.end() && event.t + options_.slack < before->second.ends())
-          say(Check::doubled, event.t, "'{}' (seq {} of '{}') went to {} while {} has it for another {} us",
-              event.id, event.seq, event.entity, event.who, before->second.event->who,
-              before->second.ends() - event.t);
+        if (before != held.end()) {
+          const Held& other = before->second;
+          const Moment until = ends(other, event.t);
+          // It may have been longer under way than the other: then it was taken before.
+          const auto mine = taken_at(event);
+          const auto theirs = taken_at(*other.event);
+          const bool is_after = !mine || !theirs || event.until.value_or(Moment{1} << 60) > *theirs;
+          if (is_after && mine.value_or(event.t) + options_.slack < until)
+            say(Check::doubled, event.t, "'{}' (seq {} of '{}') went to {} while {} has it for another {} us",
+                event.id, event.seq, event.entity, event.who, other.event->who,
+                until - mine.value_or(event.t));
+          if (!is_after) continue;
+        }
         held.insert_or_assign(key, Held{&event, event.until.value_or(Moment{1} << 60)});
       } else if (event.what == Do::settle) {
         // Whatever comes of it: from here on its client does not count on the lock.
@@ -247,8 +268,6 @@ class Judge {
           return row.first.first == event.entity && row.second.event->session == event.session &&
                  row.second.event->who == event.who;
         });
-      } else if (event.what == Do::fault && undoes_locks(event)) {
-        undo(event, held);
       }
     }
   }
@@ -263,41 +282,57 @@ class Judge {
       if (which.first == event.entity && lock.event->session == event.session && lock.event->who == event.who)
         lock.renewals.push_back(&event);
   }
-  // Locks and renewals that had not reached the disk did not happen; a session goes with its link.
-  static void undo(const Event& fault, std::map<LockKey, Held>& held) {
-    std::erase_if(held, [&](const auto& row) {
-      const Event& lock = *row.second.event;
-      return !lock.session.empty() || !fault.since || lock.t > *fault.since;
+  // When the broker took it for its receiver, where the length of a lock is known.
+  [[nodiscard]] std::optional<Moment> taken_at(const Event& got) const {
+    const auto lock = evidence_.entity(got.entity).lock;
+    if (!lock || !got.until || !got.session.empty()) return std::nullopt;
+    return *got.until - *lock;
+  }
+  // How long a lock holds, as one can say at `now`.
+  [[nodiscard]] Moment ends(const Held& lock, Moment now) const {
+    const bool in_session = !lock.event->session.empty();
+    if (may_be_undone(lock.event->t, taken_at(*lock.event), in_session, now)) return 0;
+    Moment end = lock.until;
+    for (const Event* one : lock.renewals)
+      if (!may_be_undone(one->t, std::nullopt, in_session, now)) end = std::max(end, *one->until);
+    return end;
+  }
+  // Whether a fault up to `now` may have undone what a client heard of at `heard`: what had not reached the
+  // disk did not happen, and a session goes with its link. When it was decided is `taken`; when nobody can
+  // say, at most so long before as a delivery may be under way.
+  [[nodiscard]] bool may_be_undone(Moment heard, std::optional<Moment> taken, bool in_session,
+                                   Moment now) const {
+    const Moment earliest = taken.value_or(heard - options_.late - options_.slack);
+    return std::ranges::any_of(faults_, [&](const Event* fault) {
+      if (fault->t < earliest || fault->t > now) return false;
+      return in_session || !fault->since || taken.value_or(heard) > *fault->since;
     });
-    for (auto& [which, lock] : held)
-      std::erase_if(lock.renewals, [&](const Event* one) { return one->t > *fault.since; });
   }
   static bool undoes_locks(const Event& event) {
-    return event.fault == "crash" || event.fault == "restart" || event.fault == "kill" ||
-           event.fault == "fail";
+    return event.what == Do::fault && (event.fault == "crash" || event.fault == "restart" ||
+                                       event.fault == "kill" || event.fault == "fail");
   }
 
-  struct LockView {
-    Moment until = 0;
-    std::string who{};
-  };
   void check_session_locks() {
-    std::map<std::pair<std::string, std::string>, LockView> held;
+    struct Lock {
+      Moment t = 0;
+      Moment until = 0;
+      std::string who{};
+    };
+    std::map<std::pair<std::string, std::string>, Lock> held;
     for (const Event& event : history_) {
-      if (event.what == Do::fault && undoes_locks(event)) held.clear();
       const std::pair key{event.entity, event.session};
       const auto before = held.find(key);
-      if (event.what == Do::renewed && event.until && before != held.end() && before->second.who == event.who)
+      const bool is_known = before != held.end();
+      if (event.what == Do::renewed && event.until && is_known && before->second.who == event.who)
         before->second.until = std::max(before->second.until, *event.until);
-      if (event.what != Do::locked && event.what != Do::unlocked) continue;
-      if (event.what == Do::unlocked) {
-        if (before != held.end() && before->second.who == event.who) held.erase(before);
-        continue;
-      }
-      if (before != held.end() && event.t + options_.slack < before->second.until)
+      if (event.what == Do::unlocked && is_known && before->second.who == event.who) held.erase(before);
+      if (event.what != Do::locked) continue;
+      if (is_known && event.t + options_.slack < before->second.until &&
+          !may_be_undone(before->second.t, std::nullopt, true, event.t))
         say(Check::doubled, event.t, "session '{}' of '{}' is locked by {} while {} has it", event.session,
             event.entity, event.who, before->second.who);
-      held.insert_or_assign(key, LockView{event.until.value_or(event.t), event.who});
+      held.insert_or_assign(key, Lock{event.t, event.until.value_or(event.t), event.who});
     }
   }
 
@@ -414,6 +449,7 @@ class Judge {
   const History& history_;
   const CheckerOptions& options_;
   Evidence evidence_;
+  std::vector<const Event*> faults_;  // that undo locks
   std::map<MidKey, std::vector<const Message*>> by_mid_;
   Judgement result_;
 };

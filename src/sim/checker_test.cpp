@@ -156,6 +156,32 @@ TEST(Checker, CrashUndoesOnlyLocksThatDidNotReachTheDisk) {
             "D");
 }
 
+TEST(Checker, LockThatWasTakenBeforeACrashMayBeHeardOfAfterIt) {
+  Story begin;
+  begin.line(R"({"t":0,"do":"entity","name":"q","lock":95})").line(send_a).line(a_is_accepted);
+  begin.line(R"({"t":8,"do":"fault","what":"fail","since":4})").line(got_a);  // taken at 5
+  begin.line(R"({"t":50,"who":"r2","do":"got","id":"a","from":"q","seq":1,"count":1,"until":145})");
+  EXPECT_EQ(Story{begin}.line(a_is_left).wrong(), "");
+  Story later;
+  later.line(R"({"t":0,"do":"entity","name":"q","lock":91})").line(send_a).line(a_is_accepted);
+  later.line(R"({"t":8,"do":"fault","what":"fail","since":4})").line(got_a);  // taken at 9
+  later.line(R"({"t":50,"who":"r2","do":"got","id":"a","from":"q","seq":1,"count":1,"until":141})");
+  EXPECT_EQ(Story{later}.line(a_is_left).wrong(), "D");
+}
+
+TEST(Checker, DeliveryMayBeOvertakenOnItsWay) {
+  Story begin;
+  begin.line(R"({"t":0,"do":"entity","name":"q","lock":5})").line(send_a).line(a_is_accepted);
+  begin.line(R"({"t":20,"who":"r2","do":"got","id":"a","from":"q","seq":1,"count":2,"until":25})");
+  begin.line(R"({"t":21,"who":"r2","do":"settle","id":"a","from":"q","seq":1,"how":"complete"})");
+  begin.line(
+      R"({"t":22,"who":"r2","do":"settled","id":"a","from":"q","seq":1,"how":"complete","result":"accepted"})");
+  const auto late = R"({"t":23,"who":"r","do":"got","id":"a","from":"q","seq":1,"count":1,"until":15})";
+  const auto ghost = R"({"t":30,"who":"r","do":"got","id":"a","from":"q","seq":1,"count":3,"until":33})";
+  EXPECT_EQ(Story{begin}.line(late).line(nothing_left).wrong(), "") << "it was taken at 10";
+  EXPECT_EQ(Story{begin}.line(ghost).line(nothing_left).wrong(), "G");
+}
+
 TEST(Checker, SessionHasOneHolder) {
   constexpr auto locked = R"({"t":10,"who":"r","do":"locked","session":"x","from":"q","until":100})";
   constexpr auto again = R"({"t":50,"who":"r2","do":"locked","session":"x","from":"q","until":150})";
@@ -324,6 +350,8 @@ TEST(Checker, ExpiredMessageIsNotServedLate) {
   EXPECT_EQ(Story{begin}.line(got_a).line(nothing_left).wrong(), "X");
   EXPECT_EQ(Story{begin}.line(got_a).line(nothing_left).wrong({.late = 1}), "");
   EXPECT_EQ(Story{begin}.line(a_is_left).wrong(), "X");
+  constexpr auto defer = R"({"t":5,"who":"r","do":"settle","id":"a","from":"q","seq":1,"how":"defer"})";
+  EXPECT_EQ(Story{begin}.line(defer).line(a_is_left).wrong(), "");
   EXPECT_EQ(Story{begin}.line(nothing_left).wrong(), "");
   EXPECT_EQ(Story{}
                 .line(R"({"t":1,"who":"s","do":"send","id":"a","to":"q","ttl":2000})")
@@ -363,6 +391,18 @@ TEST(Checker, CompletedMessageDoesNotComeBack) {
   EXPECT_EQ(Story{begin}.line(a_is_left).wrong(), "G");
   EXPECT_EQ(Story{begin}.line(nothing_left).line(a_is_dead).wrong(), "G");
   EXPECT_EQ(Story{begin}.line(a_is_left).wrong({.retries = true}), "") << "its client may have sent it again";
+}
+
+TEST(Checker, OutcomeBelongsToTheSettlementOfItsKind) {
+  Story begin;
+  begin.line(send_a).line(a_is_accepted).line(got_a);
+  begin.line(R"({"t":15,"who":"r","do":"settle","id":"a","from":"q","seq":1,"how":"abandon"})");
+  begin.line(R"({"t":16,"who":"r","do":"got","id":"a","from":"q","seq":1,"count":2,"until":100})");
+  begin.line(complete_a);
+  begin.line(
+      R"({"t":22,"who":"r","do":"settled","id":"a","from":"q","seq":1,"how":"abandon","result":"accepted"})");
+  EXPECT_EQ(Story{begin}.line(a_is_left).wrong(), "") << "nobody knows of the complete";
+  EXPECT_EQ(Story{begin}.line(a_is_completed).line(a_is_left).wrong(), "G");
 }
 
 TEST(Checker, DeadLetterIsInOnePlace) {

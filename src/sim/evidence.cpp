@@ -1,7 +1,6 @@
 #include "sim/evidence.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 namespace omnibus::sim {
 namespace {
@@ -37,11 +36,17 @@ void Evidence::declare(const History& history) {
   for (const Event& event : history) {
     if (event.what != Do::entity) continue;
     EntityView& view = entities[event.entity];
+    view.lock = event.lock;
     view.homes = event.subscriptions;
     if (view.homes.empty()) view.homes.push_back(event.entity);
     view.dedup = event.dedup;
     view.lossy = event.lossy;
     view.is_declared = true;
+    // What a lock is goes for dead letters and subscriptions too.
+    for (const std::string& home : std::vector{view.homes}) {
+      entities[home].lock = event.lock;
+      entities[home + std::string{dead_letters}].lock = event.lock;
+    }
   }
   for (const Event& event : history) {
     if (event.what != Do::send && event.what != Do::got && event.what != Do::left) continue;
@@ -110,27 +115,26 @@ void Evidence::read_deliveries(const History& history) {
 }
 
 void Evidence::read_settlements(const History& history) {
-  // Of who and where, not only which message: several may try.
-  using Key = std::tuple<std::string, std::string, std::int64_t>;
-  std::map<Key, std::pair<std::string, std::size_t>> open;  // id, and which of its instance's settlements
   for (Place place = 0; place < history.size(); ++place) {
     const Event& event = history[place];
     if (event.what != Do::settle && event.what != Do::settled) continue;
     const auto message = messages.find(event.id);
     if (message == messages.end()) continue;  // said of its delivery
     auto& settlements = message->second.instances[home_of(event.entity)].settlements;
-    const Key key{event.who, event.entity, event.seq};
     if (event.what == Do::settle) {
-      open.insert_or_assign(key, std::pair{event.id, settlements.size()});
       settlements.push_back({place, &event});
       continue;
     }
-    const auto begun = open.find(key);
-    if (begun == open.end() || begun->second.first != event.id) continue;
-    Settlement& settlement = settlements.at(begun->second.second);
-    settlement.outcome = *event.result;
-    settlement.ended = place;
-    settlement.ended_at = event.t;
+    // Several may try, and one that came again may be settled before the answer to the first is there: the
+    // oldest of that kind which waits.
+    const auto begun = std::ranges::find_if(settlements, [&](const Settlement& one) {
+      return one.ended == 0 && one.event->who == event.who && one.event->entity == event.entity &&
+             one.event->seq == event.seq && one.event->how == event.how;
+    });
+    if (begun == settlements.end()) continue;
+    begun->outcome = *event.result;
+    begun->ended = place;
+    begun->ended_at = event.t;
   }
   for (auto& [id, message] : messages)
     for (auto& [home, instance] : message.instances)

@@ -65,6 +65,7 @@ struct Transaction {
 struct EntityView {
   std::vector<std::string> homes{};  // where its messages go: itself, or its subscriptions
   std::optional<Moment> dedup{};
+  std::optional<Moment> lock{};
   bool lossy = false;
   bool is_declared = false;
 };

@@ -177,6 +177,7 @@ void read_members(Members& in, Event& event) {
   if (what == Do::entity) {
     in.texts("subscriptions", event.subscriptions, false);
     in.moment("dedup", event.dedup);
+    in.moment("lock", event.lock);
     in.yes_or_no("lossy", event.lossy);
   }
 }
@@ -241,7 +242,7 @@ Result<Event> read_event(std::string_view line) {
   read_members(members, event);
   if (members.error()) return fail(*members.error());
   for (const auto& moment :
-       {std::optional{event.t}, event.at, event.ttl, event.until, event.since, event.dedup})
+       {std::optional{event.t}, event.at, event.ttl, event.until, event.since, event.dedup, event.lock})
     if (moment && !is_moment(*moment)) return fail(Errc::argument_out_of_range, "has a time past all bounds");
   return event;
 }
@@ -277,6 +278,7 @@ std::string to_line(const Event& event) {
   }
   if (!event.subscriptions.empty()) out.texts("subscriptions", event.subscriptions);
   out.moment("dedup", event.dedup);
+  out.moment("lock", event.lock);
   if (event.lossy) out.yes("lossy");
   return out.take();
 }

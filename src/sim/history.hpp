@@ -72,6 +72,7 @@ struct Event {
   // Of an entity.
   std::vector<std::string> subscriptions{};  // of a topic: all of them get every message
   std::optional<Moment> dedup{};             // its window
+  std::optional<Moment> lock{};              // how long one holds
   bool lossy = false;                        // somebody receives and deletes: what was under way is lost
 
   friend bool operator==(const Event&, const Event&) = default;

@@ -32,6 +32,7 @@ TEST(History, EventComesBackAsItWasWritten) {
   entity.entity = "t";
   entity.subscriptions = {"t/Subscriptions/a", "t/Subscriptions/b"};
   entity.dedup = 5;
+  entity.lock = 6;
   entity.lossy = true;
   EXPECT_EQ(read_event(to_line(entity)).value(), entity);
 

@@ -27,8 +27,8 @@ class Chooser {
     scenario.receivers = static_cast<std::uint32_t>(between(1, 5));
     scenario.session_receivers = static_cast<std::uint32_t>(between(0, 3));
     scenario.transactors = static_cast<std::uint32_t>(between(0, 3));
-    scenario.duration = std::chrono::seconds{between(10, 60)};
-    scenario.think = any({50ms, 200ms, 500ms, 1000ms});
+    scenario.duration = std::chrono::seconds{between(5, 40)};
+    scenario.think = any({200ms, 500ms, 1000ms, 2000ms});
     scenario.message_bytes_max = any({30u, 200u, 3000u, 20000u});
     scenario.wire.fastest = any<Nanos>({10us, 100us, 1ms});
     scenario.wire.slowest = any<Nanos>({1ms, 5ms, 50ms});

@@ -75,7 +75,6 @@ struct Scenario {
   std::chrono::milliseconds lazy_commit{10};
   bool acknowledges_early = false;  // broken on purpose: a journal that says "durable" before it is
 
-  // How long a delivery may be on its way when nothing but the wire's own slowness holds it.
   [[nodiscard]] std::string describe() const;
 };
 

@@ -29,6 +29,7 @@ struct SimLink : amqp::LinkAttachment {
   bool is_ready = false;
   bool deletes = false;
   bool is_leaving = false;
+  bool is_given_back = false;                    // its session
   std::map<std::uint32_t, HeldDelivery> held{};  // by delivery id
   Life life = begin_life();
 };

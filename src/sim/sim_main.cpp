@@ -25,7 +25,7 @@ void show(const Report& report) {
     fmt::print("  {}\n", report.violations[i]);
   if (report.violations.size() > shown_max)
     fmt::print("  ... and {} more\n", report.violations.size() - shown_max);
-  fmt::print("  again: make sim SEED={}    with its history: build/sim/omnibus_sim --seed {} --trace\n",
+  fmt::print("  again: make sim SEED={}    with its history: build/release/omnibus_sim --seed {} --trace\n",
              report.seed, report.seed);
 }
 

@@ -79,8 +79,9 @@ void SimReceiver::leave(amqp::Link& link) {
 
 void SimReceiver::give_back_session(SimLink& link) {
   if (link.session.empty()) return;
+  link.is_given_back = true;
   Event& event = note(Do::unlocked);
-  event.session = std::exchange(link.session, "");
+  event.session = link.session;
   event.entity = link.address;
 }
 
@@ -90,7 +91,7 @@ void SimReceiver::on_cut() {
 
 void SimReceiver::on_link_gone(amqp::Link& link) {
   SimClient::on_link_gone(link);
-  give_back_session(of(link));
+  if (!of(link).is_given_back) give_back_session(of(link));
   if (link_ == &link) link_ = nullptr;
   later(think() + 10ms, [this] { choose(); });
 }
@@ -106,6 +107,8 @@ void SimReceiver::on_transfer(amqp::Link& link, amqp::Delivery& delivery) {
   event.session = mine.session;
   event.dead = got.dead;
   if (!mine.deletes) event.until = got.until.value_or(0);
+  // It was on its way when the session was lost, as only the history knows.
+  if (mine.is_given_back) give_back_session(of(link));
   if (mine.deletes) {
     link.grant(1);
     return;

@@ -63,6 +63,7 @@ class Simulation {
     event.entity = entity.name;
     event.subscriptions = entity.subscriptions;
     event.lossy = entity.lossy;
+    event.lock = std::chrono::microseconds{entity.settings.lock_duration}.count();
     if (entity.settings.requires_duplicate_detection)
       event.dedup = std::chrono::microseconds{entity.settings.duplicate_window}.count();
   }

@@ -1,0 +1,62 @@
+#include "sim/simulation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace omnibus::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string all(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+// Small, so that it takes a moment with sanitizers too.
+void make_short(Scenario& scenario) { scenario.duration = std::min<Nanos>(scenario.duration, 8s); }
+
+TEST(Simulation, SameSeedIsTheSameRun) {
+  for (const std::uint64_t seed : {1, 7, 11}) {
+    const Report first = simulate(seed, make_short);
+    const Report second = simulate(seed, make_short);
+    EXPECT_EQ(first.hash, second.hash) << "seed " << seed;
+    EXPECT_EQ(first.history, second.history) << "seed " << seed;
+    EXPECT_GT(first.judgement.sends, 0u) << "seed " << seed;
+  }
+  EXPECT_NE(simulate(1, make_short).hash, simulate(2, make_short).hash);
+}
+
+TEST(Simulation, SeedsKeepEveryPromise) {
+  std::size_t deliveries = 0;
+  std::size_t transactions = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const Report report = simulate(seed, make_short);
+    EXPECT_TRUE(report.violations.empty()) << "seed " << seed << "\n" << all(report.violations);
+    deliveries += report.judgement.deliveries;
+    transactions += report.judgement.transactions;
+  }
+  EXPECT_GT(deliveries, 100u);
+  EXPECT_GT(transactions, 10u);
+}
+
+// A journal that says "durable" before it is: a simulator that does not notice would be of no use.
+TEST(Simulation, AcknowledgementBeforeTheDiskIsNoticed) {
+  const auto break_it = [](Scenario& scenario) {
+    scenario.acknowledges_early = true;
+    scenario.disk.slowest = 30ms;
+    scenario.faults = {};
+    scenario.faults.crash = 1;
+    scenario.faults.longest = 2s;
+    make_short(scenario);
+  };
+  std::size_t noticed = 0;
+  for (std::uint64_t seed = 1; seed <= 10 && noticed == 0; ++seed)
+    noticed += !simulate(seed, break_it).violations.empty();
+  EXPECT_GT(noticed, 0u);
+}
+
+}  // namespace
+}  // namespace omnibus::sim
