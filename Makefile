@@ -1,6 +1,6 @@
 # Every habit of the project is one word. The work is done by scripts/; this file only names it.
 .DEFAULT_GOAL := build
-.PHONY: build run deb deb-test test check bench bench-peers fuzz tsan format lint clean help
+.PHONY: build run deb deb-test test check bench bench-peers fuzz tsan sim format lint clean help
 
 ARGS ?=
 TIME ?= 60
@@ -46,6 +46,11 @@ fuzz: ## run every fuzzer for TIME seconds (60)
 tsan: ## the tests of the concurrent rooms under TSan
 	@scripts/bootstrap build test
 	@scripts/test tsan
+
+sim: ## the simulator: SEED=n runs one seed (ARGS="--trace" prints its history), RUNS=n so many (500)
+	@scripts/bootstrap build
+	@scripts/build release omnibus_sim_program
+	@build/release/omnibus_sim $(if $(SEED),--seed $(SEED),--runs $(or $(RUNS),500)) $(ARGS)
 
 format: ## format the C++ files in place
 	@scripts/bootstrap lint
