@@ -211,15 +211,18 @@ class Judge {
         for (const Message* message : messages) {
           const auto instance = message->instances.find(home);
           if (instance == message->instances.end() || !instance->second.is_seen()) continue;
-          // From the first begin to the last possible end: no longer apart than that.
-          if (kept &&
-              accepted_at_latest(*message, instance->second) - kept->send->t < window - options_.slack)
+          // However long each of them took to be accepted: no further apart than that.
+          if (kept && apart_at_most(*kept, *message, home) < window - options_.slack)
             say(Check::duplicate, message->send->t, "'{}' and '{}' are both in '{}' with message-id '{}'",
                 kept->send->id, message->send->id, home, key.second);
           kept = message;
         }
       }
     }
+  }
+  [[nodiscard]] static Moment apart_at_most(const Message& a, const Message& b, const std::string& home) {
+    return std::max(accepted_at_latest(a, a.instances.at(home)) - b.send->t,
+                    accepted_at_latest(b, b.instances.at(home)) - a.send->t);
   }
   [[nodiscard]] static Moment accepted_at_latest(const Message& message, const Instance& instance) {
     Moment t = Moment{1} << 61;
@@ -249,6 +252,7 @@ class Judge {
           const Moment until = ends(other, event.t);
           // It may have been longer under way than the other: then it was taken before.
           const auto mine = taken_at(event);
+          if (mine && may_be_undone(event.t, mine, false, event.t)) continue;  // and counts for nothing
           const auto theirs = taken_at(*other.event);
           const bool is_after = !mine || !theirs || event.until.value_or(Moment{1} << 60) > *theirs;
           if (is_after && mine.value_or(event.t) + options_.slack < until)

@@ -262,6 +262,21 @@ TEST(Checker, DuplicateWithinTheWindowIsSeen) {
             "");
 }
 
+TEST(Checker, DuplicateThatWasLongUnderWayMayBeOutsideTheWindow) {
+  Story begin;
+  begin.line(R"({"t":0,"do":"entity","name":"q","dedup":21})");
+  begin.line(R"({"t":1,"who":"s","do":"send","id":"a","to":"q","mid":"m"})");
+  begin.line(R"({"t":5,"who":"s2","do":"send","id":"b","to":"q","mid":"m"})");
+  begin.line(R"({"t":6,"who":"s2","do":"sent","id":"b","result":"accepted"})");
+  constexpr auto both = R"({"t":1000,"do":"left","from":"q","ids":["a","b"]})";
+  EXPECT_EQ(
+      Story{begin}.line(R"({"t":31,"who":"s","do":"sent","id":"a","result":"accepted"})").line(both).wrong(),
+      "");
+  EXPECT_EQ(
+      Story{begin}.line(R"({"t":20,"who":"s","do":"sent","id":"a","result":"accepted"})").line(both).wrong(),
+      "U");
+}
+
 TEST(Checker, CommittedTransactionIsDoneAndARolledBackOneIsNot) {
   Story begin;
   begin.line(R"({"t":0,"who":"s","do":"begin","tx":"1"})");

@@ -64,6 +64,22 @@ void Faults::start_broker() {
   broker_.start();
 }
 
+// While nobody runs: what is found changed is found at the next start.
+void Faults::flip() {
+  broker_.stop(false);
+  auto& disk = any_store().disk();
+  const auto names = disk.names();
+  if (names.empty()) return;
+  const std::string& name = names[world_.random().below(names.size())];
+  auto* bytes = disk.contents(name);
+  if (!bytes || bytes->empty()) return;
+  has_flipped_ = true;
+  for (std::uint64_t i = world_.between(1, 3); i > 0; --i)
+    (*bytes)[world_.random().below(bytes->size())] ^=
+        static_cast<std::uint8_t>(1u << world_.random().below(8));
+  say("flip", name);
+}
+
 void Faults::strike() {
   const FaultPlan& plan = scenario_.faults;
   std::uint64_t dice = world_.random().below(plan.sum());
@@ -94,6 +110,12 @@ void Faults::strike() {
     say("jump", fmt::format("{} ms", by.count()));
     return world_.jump(by);
   }
+  if (falls(plan.jump_back)) {
+    const auto by = std::chrono::milliseconds{world_.between(1u, 3'000u)};
+    say("jump-back", fmt::format("{} ms", by.count()));
+    return world_.jump(-by);
+  }
+  if (falls(plan.flip)) return flip();
   if (!broker_.is_running()) return;
   if (falls(plan.stop)) {
     say("stop");

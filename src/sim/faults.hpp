@@ -14,8 +14,10 @@ class Faults {
   void start();
   // Everything is repaired, and the broker is started if it is down.
   void end();
+  [[nodiscard]] bool has_flipped() const { return has_flipped_; }
 
  private:
+  void flip();
   void next();
   void strike();
   void on_stopped();
@@ -31,6 +33,7 @@ class Faults {
   History& history_;
   Life life_ = begin_life();
   Life restart_;
+  bool has_flipped_ = false;
 };
 
 }  // namespace omnibus::sim

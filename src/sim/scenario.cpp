@@ -94,6 +94,8 @@ class Chooser {
     faults.slow = weight();
     faults.jump = weight();
     faults.down = weight();
+    if (one_in(8)) faults.jump_back = 1;
+    if (one_in(12)) faults.flip = 2;
   }
 
   Random random_;

@@ -92,6 +92,8 @@ void SimClient::drop() {
   connected_.reset();
   timer_.reset();
   engine_.reset();
+  pairs_.clear();
+  questions_.clear();
   session_ = nullptr;
   wire_.reset();
   on_disconnected();
@@ -209,12 +211,73 @@ amqp::Link& SimClient::attach(amqp::Role role, const std::string& address, const
   return link;
 }
 
+bool SimClient::ask(const std::string& address, std::string_view operation,
+                    std::vector<std::pair<amqp::Value, amqp::Value>> body, OnReply on_reply) {
+  if (!session_) return false;
+  Pair& pair = pairs_[address];
+  const std::string own = "reply " + address;
+  if (!pair.request || !pair.response) {
+    const std::string node = address + "/$management";
+    if (!pair.request) pair.request = &attach(amqp::Role::sender, node, {});
+    if (!pair.response) pair.response = &attach(amqp::Role::receiver, node, {}, own);
+    of(*pair.request).is_management = of(*pair.response).is_management = true;
+    return false;
+  }
+  if (!of(*pair.request).is_ready || !of(*pair.response).is_ready || !pair.request->sendable()) return false;
+  amqp::MessageBuilder builder;
+  const auto id = amqp::encode(amqp::Value{++last_question_});
+  const auto reply_to = amqp::encode(amqp::Value{own});
+  builder.properties().message_id = {id};
+  builder.properties().reply_to = {reply_to};
+  builder.application_property("operation", amqp::Value{operation});
+  builder.body(amqp::Value::map(std::move(body)));
+  questions_.emplace(last_question_, std::move(on_reply));
+  amqp::Outgoing outgoing;
+  outgoing.tag = as_bytes("t");
+  outgoing.settled = true;
+  pair.request->send(outgoing, builder.build());
+  return true;
+}
+
+bool SimClient::take_reply(amqp::Link& link, amqp::Delivery& delivery) {
+  if (!of(link).is_management) return false;
+  if (!delivery.settled) link.disposition(delivery.id, amqp::State::accepted());
+  link.grant(1);
+  const auto view = amqp::MessageView::parse(delivery.payload);
+  if (!view) return true;
+  const auto property = [&](std::string_view key) {
+    const auto raw = view->application_property(key);
+    return raw ? amqp::decode_value(*raw).value_or(amqp::Value{}) : amqp::Value{};
+  };
+  const auto properties = view->properties();
+  const auto id =
+      properties ? amqp::decode_value(properties->correlation_id) : Result<amqp::Value>{amqp::Value{}};
+  const auto found = questions_.find(id ? id->as_unsigned().value_or(0) : 0);
+  if (found == questions_.end()) return true;
+  Reply reply;
+  reply.status = property("statusCode").as_integer().value_or(0);
+  reply.condition = property("errorCondition").as_text().value_or("");
+  reply.outcome = reply.status / 100 == 2 ? Outcome::accepted : outcome_of(reply.condition);
+  std::vector<std::uint8_t> scratch;
+  reply.body = amqp::decode_value(view->body_value(scratch)).value_or(amqp::Value{});
+  OnReply on_reply = std::move(found->second);
+  questions_.erase(found);
+  on_reply(reply);
+  return true;
+}
+
 void SimClient::on_attached(amqp::Link& link, const amqp::Attach& attach) {
   of(link).is_ready = !(link.role() == amqp::Role::sender ? attach.target : attach.source).is_null();
+  if (of(link).is_management && of(link).is_ready && link.role() == amqp::Role::receiver) link.grant(100);
 }
 
 void SimClient::on_link_gone(amqp::Link& link) {
-  if (link.attachment) of(link).is_ready = false;
+  of(link).is_ready = false;
+  if (!of(link).is_management) return;
+  for (auto& [address, pair] : pairs_) {
+    if (pair.request == &link) pair.request = nullptr;
+    if (pair.response == &link) pair.response = nullptr;
+  }
 }
 
 }  // namespace omnibus::sim

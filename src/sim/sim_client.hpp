@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "amqp/engine/connection.hpp"
 #include "sim/scenario.hpp"
@@ -18,6 +20,7 @@ namespace omnibus::sim {
 struct HeldDelivery {
   std::string id;
   std::int64_t seq = 0;
+  std::string tag{};
   std::optional<How> how{};
   std::string tx{};
 };
@@ -29,7 +32,8 @@ struct SimLink : amqp::LinkAttachment {
   bool is_ready = false;
   bool deletes = false;
   bool is_leaving = false;
-  bool is_given_back = false;                    // its session
+  bool is_given_back = false;  // its session
+  bool is_management = false;
   std::map<std::uint32_t, HeldDelivery> held{};  // by delivery id
   Life life = begin_life();
 };
@@ -73,6 +77,20 @@ class SimClient : public WireEnd, protected amqp::Handler {
   void break_off();
   [[nodiscard]] bool is_connected() const { return engine_ != nullptr; }
 
+  // A question to the $management node of an address. False: not now, its links are not there yet. The answer
+  // never comes when they are lost.
+  struct Reply {
+    std::int64_t status = 0;
+    Outcome outcome = Outcome::unknown;
+    std::string condition{};
+    amqp::Value body{};
+  };
+  using OnReply = std::move_only_function<void(const Reply&)>;
+  bool ask(const std::string& address, std::string_view operation,
+           std::vector<std::pair<amqp::Value, amqp::Value>> body, OnReply on_reply);
+  // Whether it was the answer to a question.
+  bool take_reply(amqp::Link& link, amqp::Delivery& delivery);
+
   Event& note(Do what);
   [[nodiscard]] World& world() { return world_; }
   [[nodiscard]] Random& random() { return world_.random(); }
@@ -103,6 +121,13 @@ class SimClient : public WireEnd, protected amqp::Handler {
   std::unique_ptr<amqp::Connection> engine_;
   amqp::Session* session_ = nullptr;
   std::uint64_t last_link_ = 0;
+  struct Pair {
+    amqp::Link* request = nullptr;
+    amqp::Link* response = nullptr;
+  };
+  std::map<std::string, Pair> pairs_;  // by address
+  std::map<std::uint64_t, OnReply> questions_;
+  std::uint64_t last_question_ = 0;
 };
 
 // What the peer's answer means; nothing while it decides nothing.

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
+#include "broker/ids.hpp"
+
 namespace omnibus::sim {
 namespace {
 
@@ -50,7 +55,7 @@ void SimReceiver::choose() {
 
 void SimReceiver::on_attached(amqp::Link& link, const amqp::Attach& attach) {
   SimClient::on_attached(link, attach);
-  if (!of(link).is_ready) return;  // a detach follows
+  if (!of(link).is_ready || of(link).is_management) return;  // a detach follows
   const auto source = amqp::decode_composite<amqp::Source>(attach.source);
   const auto filter = source ? amqp::decode_value(source->filter) : Result<amqp::Value>{amqp::Value{}};
   const amqp::Value* session = filter ? filter->find("com.microsoft:session-filter") : nullptr;
@@ -91,12 +96,14 @@ void SimReceiver::on_cut() {
 
 void SimReceiver::on_link_gone(amqp::Link& link) {
   SimClient::on_link_gone(link);
+  if (of(link).is_management) return;
   if (!of(link).is_given_back) give_back_session(of(link));
   if (link_ == &link) link_ = nullptr;
   later(think() + 10ms, [this] { choose(); });
 }
 
 void SimReceiver::on_transfer(amqp::Link& link, amqp::Delivery& delivery) {
+  if (take_reply(link, delivery)) return;
   const GotMessage got = read_got(delivery.payload);
   const SimLink& mine = of(link);
   Event& event = note(Do::got);
@@ -113,13 +120,14 @@ void SimReceiver::on_transfer(amqp::Link& link, amqp::Delivery& delivery) {
     link.grant(1);
     return;
   }
-  of(link).held.emplace(delivery.id, HeldDelivery{got.id, got.seq});
+  of(link).held.emplace(delivery.id, HeldDelivery{got.id, got.seq, std::string{as_text(delivery.tag)}});
   const Nanos wait = world().one_in(10) ? think() * 10 : think();
   later_on(link, wait, [this, &link, id = delivery.id] { decide(link, id); });
 }
 
 void SimReceiver::decide(amqp::Link& link, std::uint32_t delivery) {
   if (of(link).is_leaving) return;
+  if (of(link).session.empty() && world().one_in(6)) fetch_deferred(of(link).address);
   const std::uint64_t dice = random().below(100);
   if (dice < 62)
     settle(link, delivery, How::complete);
@@ -131,6 +139,8 @@ void SimReceiver::decide(amqp::Link& link, std::uint32_t delivery) {
     settle(link, delivery, How::defer);
   else if (dice < 91)
     settle(link, delivery, How::release);
+  else if (dice < 95 && of(link).session.empty())
+    return renew(link, delivery);
   // Or never: its lock runs out.
   if (dice >= 98) return break_off();
   link.grant(1);
@@ -163,7 +173,87 @@ void SimReceiver::on_disposition(amqp::Link& link, const amqp::DispositionOf& di
   event.how = found->second.how;
   event.result = answered.outcome;
   event.note = answered.condition;
+  if (event.how == How::defer && event.result == Outcome::accepted && of(link).session.empty())
+    deferred_[of(link).address].push_back(found->second.seq);
   of(link).held.erase(found);
+}
+
+void SimReceiver::renew(amqp::Link& link, std::uint32_t delivery) {
+  const auto found = of(link).held.find(delivery);
+  if (found == of(link).held.end()) return;
+  std::array<std::uint8_t, 16> tag{};
+  if (found->second.tag.size() == tag.size()) std::ranges::copy(found->second.tag, tag.begin());
+  const auto token = broker::LockToken::from_delivery_tag(tag).uuid();
+  ask(of(link).address, "com.microsoft:renew-lock",
+      {{amqp::Value{"lock-tokens"}, amqp::Value::array(amqp::code::uuid, {amqp::Value{token}})}},
+      [this, id = found->second.id, seq = found->second.seq, address = of(link).address](const Reply& reply) {
+        const amqp::Value* times = reply.body.find("expirations");
+        if (reply.outcome != Outcome::accepted || !times || times->items().empty()) return;
+        Event& event = note(Do::renewed);
+        event.id = id;
+        event.entity = address;
+        event.seq = seq;
+        event.until = times->items().front().as_timestamp().value_or(0) * 1000;
+      });
+  later_on(link, think(), [this, &link, delivery] { decide(link, delivery); });
+}
+
+void SimReceiver::fetch_deferred(const std::string& address) {
+  auto& numbers = deferred_[address];
+  if (numbers.empty()) return;
+  const std::int64_t seq = numbers.front();
+  const bool asked =
+      ask(address, "com.microsoft:receive-by-sequence-number",
+          {{amqp::Value{"sequence-numbers"}, amqp::Value::array(amqp::code::long_, {amqp::Value{seq}})},
+           {amqp::Value{"receiver-settle-mode"}, amqp::Value{std::uint32_t{1}}}},
+          [this, address, seq](const Reply& reply) {
+            const amqp::Value* messages = reply.body.find("messages");
+            if (reply.outcome != Outcome::accepted || !messages || messages->items().empty()) {
+              if (reply.condition != "com.microsoft:message-not-found") deferred_[address].push_back(seq);
+              return;
+            }
+            const amqp::Value& one = messages->items().front();
+            const amqp::Value* bytes = one.find("message");
+            const amqp::Value* token = one.find("lock-token");
+            if (!bytes || !bytes->as_binary() || !token) return;
+            const GotMessage got = read_got(Payload::copy_of(*bytes->as_binary()));
+            Event& event = note(Do::got);
+            event.id = got.id;
+            event.entity = address;
+            event.seq = got.seq;
+            event.count = got.count;
+            event.until = got.until.value_or(0);
+            event.note = "deferred";
+            later(think(), [this, address, got, lock = *token] { settle_fetched(address, got, lock); });
+          });
+  if (asked) numbers.pop_front();
+}
+
+void SimReceiver::settle_fetched(const std::string& address, const GotMessage& got,
+                                 const amqp::Value& token) {
+  const bool is_dead = address.ends_with("/$DeadLetterQueue");
+  const std::uint64_t dice = random().below(10);
+  const How how = dice < 6 || (is_dead && dice == 9) ? How::complete
+                  : dice < 9                         ? How::abandon
+                                                     : How::dead_letter;
+  const char* status = how == How::complete ? "completed" : how == How::abandon ? "abandoned" : "suspended";
+  const auto fill = [address, got, how](Event& event) {
+    event.id = got.id;
+    event.entity = address;
+    event.seq = got.seq;
+    event.how = how;
+  };
+  const bool asked = ask(address, "com.microsoft:update-disposition",
+                         {{amqp::Value{"disposition-status"}, amqp::Value{status}},
+                          {amqp::Value{"lock-tokens"}, amqp::Value::array(amqp::code::uuid, {token})}},
+                         [this, address, seq = got.seq, how, fill](const Reply& reply) {
+                           Event& event = note(Do::settled);
+                           fill(event);
+                           event.result = reply.outcome;
+                           event.note = reply.condition;
+                           if (how == How::abandon) deferred_[address].push_back(seq);
+                         });
+  if (asked) fill(note(Do::settle));
 }
 
 }  // namespace omnibus::sim

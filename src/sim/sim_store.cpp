@@ -103,8 +103,8 @@ void SimStore::go_on(std::size_t index) {
 
 Moment SimStore::settled() {
   if (store_ && store_->is_settled()) settled_ = world_.moment();
-  // Of the same millisecond something may have come later.
-  return settled_ - 1000;
+  // Of the same millisecond something may have come later; and a clock that went back tells it again.
+  return settled_ - 1000 - world_.went_back();
 }
 
 // Commands

@@ -19,6 +19,8 @@ struct Report {
   std::uint64_t hash = 0;
   std::uint64_t events = 0;
   Judgement judgement{};
+  // Bits changed on the disk: what it cost is excused, as long as nothing comes of it that nobody sent.
+  bool has_flipped = false;
   History history{};
   std::string scenario{};
 };

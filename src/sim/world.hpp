@@ -55,7 +55,12 @@ class World {
   }
   [[nodiscard]] static Moment as_moment(Instant at) { return at.time_since_epoch().count() * 1000; }
   // The wall clock is set; timers that count go on as they were.
-  void jump(std::chrono::milliseconds by) { jumped_ += by; }
+  void jump(std::chrono::milliseconds by) {
+    jumped_ += by;
+    if (by.count() < 0) back_ -= by.count() * 1000;
+  }
+  // In all.
+  [[nodiscard]] Moment went_back() const { return back_; }
 
   void at(Tick due, const Life& life, Task task);
   void after(Nanos wait, const Life& life, Task task) { at(tick_ + wait, life, std::move(task)); }
@@ -89,6 +94,7 @@ class World {
   Instant start_{std::chrono::sys_days{std::chrono::year{2026} / 1 / 15}};
   std::chrono::milliseconds jumped_{0};
   Moment latest_ = 0;
+  Moment back_ = 0;
   std::vector<Event> queue_;  // a heap
   std::uint64_t asked_ = 0;
   std::uint64_t events_ = 0;
