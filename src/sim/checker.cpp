@@ -87,8 +87,7 @@ class Judge {
   void check_times(const std::string& id, const Message& message, const Instance& instance) {
     const auto begins = begins_at_latest(message);
     const auto is_late = [&](Moment t) {
-      if (!begins || !message.send->ttl) return false;
-      if (t <= *begins + *message.send->ttl + options_.slack + options_.late) return false;
+      if (!begins || !message.send->ttl || t <= *begins + *message.send->ttl + options_.slack) return false;
       return !message.send->at || !is_disturbed(*begins, t);
     };
     for (const auto& [place, event] : instance.deliveries) {
@@ -96,13 +95,14 @@ class Judge {
       if (message.send->at && event->t + options_.slack < *message.send->at)
         say(Check::scheduled, event->t, "'{}' was served {} us before its time", id,
             *message.send->at - event->t);
-      if (is_late(event->t)) say(Check::expired, event->t, "'{}' was served after its time to live", id);
+      if (is_late(taken_at(*event).value_or(event->t - options_.late)))
+        say(Check::expired, event->t, "'{}' was served after its time to live", id);
     }
     // A deferred message waits for whoever knows its number, expired or not.
     const bool is_deferred = std::ranges::any_of(instance.settlements, [](const Settlement& one) {
       return one.event->how == How::defer && one.outcome != Outcome::refused;
     });
-    if (instance.left && !is_deferred && is_late(instance.left->t))
+    if (instance.left && !is_deferred && is_late(instance.left->t - options_.late))
       say(Check::expired, instance.left->t, "'{}' is still there after its time to live", id);
   }
 

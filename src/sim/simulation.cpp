@@ -21,6 +21,8 @@ using namespace std::chrono_literals;
 // After the last fault: locks run out, schedules come, stores ask each other about old transactions.
 constexpr auto calm = 90s;
 constexpr auto audit_longest = 120s;
+// A delivery waits for a stalled wire, and for a slow disk to give its bytes.
+constexpr Moment under_way_longest = std::chrono::microseconds{20s}.count();
 
 class Simulation {
  public:
@@ -49,6 +51,7 @@ class Simulation {
       report_.violations.emplace_back("the stores are not open again after all faults have ended");
   }
   [[nodiscard]] bool has_flipped() const { return faults_.has_flipped(); }
+  [[nodiscard]] Moment went_ahead() const { return world_.went_ahead(); }
   [[nodiscard]] Moment went_back() const { return world_.went_back(); }
   [[nodiscard]] std::uint64_t events() const { return world_.events(); }
   [[nodiscard]] std::uint64_t hash() {
@@ -171,9 +174,8 @@ Report simulate(std::uint64_t seed, const Adjust& adjust) {
     report.events = simulation.events();
     report.has_flipped = simulation.has_flipped();
     options.slack = simulation.went_back();
+    options.late = under_way_longest + simulation.went_ahead();
   }
-  // A delivery that left in time may wait for a stalled wire, or for a slow disk to give its bytes.
-  options.late = std::chrono::microseconds{20s}.count();
   report.judgement = judge(report.history, options);
   if (report.has_flipped) report.violations.clear();
   for (const Violation& one : report.judgement.violations)

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -57,10 +58,11 @@ class World {
   // The wall clock is set; timers that count go on as they were.
   void jump(std::chrono::milliseconds by) {
     jumped_ += by;
-    if (by.count() < 0) back_ -= by.count() * 1000;
+    (by.count() < 0 ? back_ : ahead_) += std::abs(by.count()) * 1000;
   }
   // In all.
   [[nodiscard]] Moment went_back() const { return back_; }
+  [[nodiscard]] Moment went_ahead() const { return ahead_; }
 
   void at(Tick due, const Life& life, Task task);
   void after(Nanos wait, const Life& life, Task task) { at(tick_ + wait, life, std::move(task)); }
@@ -95,6 +97,7 @@ class World {
   std::chrono::milliseconds jumped_{0};
   Moment latest_ = 0;
   Moment back_ = 0;
+  Moment ahead_ = 0;
   std::vector<Event> queue_;  // a heap
   std::uint64_t asked_ = 0;
   std::uint64_t events_ = 0;
