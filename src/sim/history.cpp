@@ -242,8 +242,10 @@ Result<Event> read_event(std::string_view line) {
   read_members(members, event);
   if (members.error()) return fail(*members.error());
   for (const auto& moment :
-       {std::optional{event.t}, event.at, event.ttl, event.until, event.since, event.dedup, event.lock})
-    if (moment && !is_moment(*moment)) return fail(Errc::argument_out_of_range, "has a time past all bounds");
+       {std::optional{event.t}, std::optional{event.active}, std::optional{event.scheduled}, event.at,
+        event.ttl, event.until, event.since, event.dedup, event.lock})
+    if (moment && !is_moment(*moment))
+      return fail(Errc::argument_out_of_range, "has a number past all bounds");
   return event;
 }
 

@@ -65,7 +65,9 @@ TEST(History, WhatIsMissingOrWrongIsNamed) {
             "'ids' has something that is no text, or too long");
   EXPECT_EQ(detail(R"([])"), "is no JSON object");
   EXPECT_EQ(detail(R"({"t":1,"do":"fault","what":[[[[]]]]})"), "is no JSON object");
-  EXPECT_EQ(detail(R"({"t":9000000000000000000,"do":"begin","tx":"1"})"), "has a time past all bounds");
+  EXPECT_EQ(detail(R"({"t":9000000000000000000,"do":"begin","tx":"1"})"), "has a number past all bounds");
+  EXPECT_EQ(detail(R"({"t":1,"do":"counts","from":"q","active":9000000000000000000,"dead":0,"scheduled":0})"),
+            "has a number past all bounds");
   EXPECT_EQ(detail(R"({"t":1,"do":"begin","tx":"1","unknown":{}})"), "none");
 }
 
