@@ -493,3 +493,4 @@ class Received:
         self.rule = application.pop("RuleName", None)  # whose action made this copy
         self.properties = application
         self.routing_key = annotations.get("x-routing-key")
+        self.locked_until = annotations.get("x-opt-locked-until")  # milliseconds

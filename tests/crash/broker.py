@@ -19,9 +19,10 @@ class NotReady(Exception):
 
 class Broker:
     """`wrap` is a command that runs the rest of its arguments; `view` is where this process sees the data folder;
-    `entities` and `settings`, the broker's own, go into Config.json as they are."""
+    `entities` and `settings`, the broker's own, go into Config.json as they are. With `same_port` it listens where it
+    did before."""
 
-    def __init__(self, binary, folder, entities, wrap=(), view=None, settings=None):
+    def __init__(self, binary, folder, entities, wrap=(), view=None, settings=None, same_port=False):
         self.binary, self.wrap = binary, list(wrap)
         self.data = folder / "data"
         self.view = view or self.data
@@ -32,14 +33,14 @@ class Broker:
             "Logging": {"Type": "Console"}}, "Omnibus": settings or {}}, indent=1))
         self.log_path.touch()
         self.process = None
-        self.port = 0
+        self.port, self.same_port = 0, same_port
 
     def launch(self):
         (self.view / "listen.json").unlink(missing_ok=True)
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [*self.wrap, self.binary, "serve", "--data", str(self.data), "--listen", "127.0.0.1:0",
-                 "--config", str(self.config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                [*self.wrap, self.binary, "serve", "--data", str(self.data), "--listen",
+                 f"127.0.0.1:{self.port if self.same_port else 0}", "--config", str(self.config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     async def start(self):
         """Starts and waits until it listens; returns the seconds that took."""

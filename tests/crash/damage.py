@@ -156,10 +156,10 @@ async def damaged_files(arguments, verdicts, folder):
 class SmallDisk:
     """A file system in memory that only its own name space sees; it goes away with the process that holds it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, megabytes=DISK_MB, seconds=600):
         self.folder = folder
         folder.mkdir(parents=True)
-        mount = f"mount -t tmpfs -o size={DISK_MB}m tmpfs '{folder}' && echo ready && exec sleep 600"
+        mount = f"mount -t tmpfs -o size={megabytes}m tmpfs '{folder}' && echo ready && exec sleep {seconds}"
         self.holder = subprocess.Popen(["unshare", "-rm", "sh", "-c", mount], stdout=subprocess.PIPE,
                                        stderr=subprocess.DEVNULL)
         self.ready = self.holder.stdout.readline() == b"ready\n"

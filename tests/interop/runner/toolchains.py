@@ -56,10 +56,10 @@ class Toolchains:
         return ["node", str(source / program)], {"NODE_PATH": str(target / "node_modules")}
 
     def _python(self, requirements, program):
-        venv = self._venv(CLIENTS / "python" / requirements)
+        venv = self.venv(CLIENTS / "python" / requirements)
         return [str(venv / "bin" / "python"), str(CLIENTS / "python" / program)], {}
 
-    def _venv(self, requirements):
+    def venv(self, requirements):
         _need("python3")
 
         def install(target):
@@ -71,7 +71,7 @@ class Toolchains:
     def _proton_python(self):
         program = str(CLIENTS / "python" / "plain.py")
         try:
-            python = self._venv(CLIENTS / "python" / "requirements-proton.txt") / "bin" / "python"
+            python = self.venv(CLIENTS / "python" / "requirements-proton.txt") / "bin" / "python"
         except Failed as e:
             # It has no wheel and needs a C compiler and OpenSSL's headers; a packaged one will do.
             if subprocess.run(["/usr/bin/python3", "-c", "import proton"], capture_output=True,

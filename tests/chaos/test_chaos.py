@@ -1,0 +1,169 @@
+"""The parts of the chaos run that can be wrong by themselves: the proxy, and what is made of the logs."""
+
+import asyncio
+import pathlib
+import random
+import sys
+import unittest
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "interop")]
+from chaos import falsify, merge  # noqa: E402
+from chaos.faults import Deck  # noqa: E402
+from chaos.proxy import Proxy  # noqa: E402
+
+
+class Echo:
+    """A server that answers with what it got, behind a proxy."""
+
+    async def __aenter__(self):
+        self.server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
+        self.port, self.closed, self.ended = self.server.sockets[0].getsockname()[1], [], asyncio.Event()
+        self.proxy = Proxy(lambda: self.port, self.closed.append)
+        self.lane = await self.proxy.lane("one")
+        return self
+
+    async def serve(self, reader, writer):
+        try:
+            while data := await reader.read(1000):
+                writer.write(data)
+        except OSError:
+            pass
+        self.ended.set()
+        writer.close()
+
+    async def __aexit__(self, *_):
+        self.proxy.close()
+        self.server.close()
+
+    async def connect(self):
+        return await asyncio.open_connection("127.0.0.1", self.lane.port)
+
+
+async def comes(reader, count):
+    return await asyncio.wait_for(reader.readexactly(count), 10)
+
+
+async def ends(reader):
+    """What still comes before the connection is gone."""
+    try:
+        return await asyncio.wait_for(reader.read(), 10)
+    except ConnectionError:
+        return b""
+
+
+class TheProxy(unittest.IsolatedAsyncioTestCase):
+    async def test_bytes_pass_both_ways(self):
+        async with Echo() as echo:
+            reader, writer = await echo.connect()
+            writer.write(b"hello")
+            self.assertEqual(await comes(reader, 5), b"hello")
+            writer.close()
+
+    async def test_a_cut_ends_both_sides_and_is_told_once(self):
+        async with Echo() as echo:
+            reader, writer = await echo.connect()
+            writer.write(b"x")
+            await comes(reader, 1)
+            echo.lane.cut()
+            self.assertEqual(await ends(reader), b"")
+            await asyncio.wait_for(echo.ended.wait(), 10)
+            self.assertEqual(echo.closed, ["one"])
+            writer.close()
+
+    async def test_a_cut_in_a_chunk_lets_a_part_of_it_through(self):
+        async with Echo() as echo:
+            reader, writer = await echo.connect()
+            writer.write(b"x")
+            await comes(reader, 1)
+            echo.lane.cut_in_chunk()
+            writer.write(b"0123456789")
+            self.assertLess(len(await ends(reader)), 10)
+            writer.close()
+
+    async def test_a_dropped_connection_is_gone_for_the_client_only_until_it_is_healed(self):
+        async with Echo() as echo:
+            reader, writer = await echo.connect()
+            writer.write(b"x")
+            await comes(reader, 1)
+            echo.lane.drop()
+            self.assertEqual(await ends(reader), b"")
+            self.assertFalse(echo.ended.is_set())
+            echo.proxy.heal()
+            await asyncio.wait_for(echo.ended.wait(), 10)
+            writer.close()
+
+    async def test_what_is_stalled_comes_later_and_whole(self):
+        async with Echo() as echo:
+            reader, writer = await echo.connect()
+            echo.lane.open.clear()
+            writer.write(b"later")
+            await asyncio.sleep(0)
+            echo.lane.open.set()
+            self.assertEqual(await comes(reader, 5), b"later")
+            writer.close()
+
+    async def test_without_a_broker_a_connection_ends(self):
+        async with Echo() as echo:
+            echo.server.close()
+            await echo.server.wait_closed()
+            reader, writer = await echo.connect()
+            self.assertEqual(await ends(reader), b"")
+            writer.close()
+
+
+class TheDeck(unittest.TestCase):
+    def test_every_card_comes_once_before_any_comes_again(self):
+        deck = Deck(random.Random(1), "abc")
+        self.assertEqual(sorted(deck.next() for _ in range(3)), ["a", "b", "c"])
+        self.assertEqual(sorted(deck.next() for _ in range(3)), ["a", "b", "c"])
+
+
+def got(t, until, who="js-0", **more):
+    return {"t": t, "who": who, "do": "got", "id": "m", "from": "q", "seq": 1, "count": 1, "until": until, **more}
+
+
+def fault(t, what, **more):
+    return {"t": t, "who": "chaos", "do": "fault", "what": what, **more}
+
+
+class Merging(unittest.TestCase):
+    def untils(self, *events, log=""):
+        return [event["until"] for event in merge.merged(events, log) if event["do"] == "got"]
+
+    def test_a_lock_that_is_told_when_the_broker_is_gone_is_not_counted_on(self):
+        late = merge.LATE
+        events = [got(5, 100), fault(10, "crash"), got(15, 100), fault(20, "started"), got(20 + late, 10 * late),
+                  got(21 + late, 10 * late)]
+        self.assertEqual(self.untils(*events), [100, 15, 20 + late, 10 * late])
+
+    def test_a_store_that_failed_is_a_fault_at_its_time(self):
+        log = ("2026-01-01T00:00:01.000+00:00 info store=1 open\n"
+               "2026-01-01T00:00:02.500+00:00 error store=1 failed: no room\n")
+        [event] = merge.merged([], log)
+        self.assertEqual((event["t"], event["what"]), (1767225602500000, "fail"))
+        before = 1767225602500000 - merge.LATE - 1
+        self.assertEqual(self.untils(got(before, before + 9), got(before + 10, before + 99), log=log),
+                         [before + 9, before + 10])
+
+    def test_a_session_is_lost_with_its_connection(self):
+        session = {"session": "s", "from": "q"}
+        events = [{"t": 1, "who": "js-0", "do": "locked", **session}, got(2, 100, session="s"),
+                  {"t": 3, "who": "other-0", "do": "locked", "session": "z", "from": "q"},
+                  fault(4, "closed", lane="js"), got(5, 100, session="s"),
+                  {"t": 6, "who": "js-0", "do": "locked", **session}, got(7, 100, session="s")]
+        history = merge.merged(events)
+        self.assertEqual(self.untils(*events), [100, 5, 100])
+        self.assertEqual([(e["t"], e["who"]) for e in history if e["do"] == "unlocked"], [(4, "js-0")])
+
+
+class Falsifying(unittest.TestCase):
+    def test_a_story_changes_a_copy(self):
+        events = [{"t": 1, "who": "chaos", "do": "counts", "from": "plain", "active": 1, "dead": 0, "scheduled": 0}]
+        story = falsify.Story(events)
+        falsify.miscounted(story)
+        self.assertEqual((story.events[0]["active"], events[0]["active"]), (2, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
