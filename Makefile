@@ -1,9 +1,10 @@
 # Every habit of the project is one word. The work is done by scripts/; this file only names it.
 .DEFAULT_GOAL := build
-.PHONY: build run deb deb-test test check bench bench-peers fuzz tsan sim format lint clean help
+.PHONY: build run deb deb-test test check bench bench-peers fuzz tsan sim chaos soak format lint clean help
 
 ARGS ?=
 TIME ?= 60
+RUN_ARGS = $(addprefix --seconds ,$(SECONDS)) $(addprefix --seed ,$(SEED))
 
 build: ## build the broker: build/release/omnibus (the default)
 	@scripts/bootstrap build
@@ -22,7 +23,7 @@ deb: ## build the Debian package: build/deb/omnibus_VERSION_ARCH.deb
 deb-test: deb ## install the package here, run it as its service would, purge it (needs root, so not in `make test`)
 	@tests/package/run build/deb/omnibus_*.deb
 
-test: ## everything: unit, rooms, TSan, fuzzers (FUZZ_SECONDS=5 each), release build, client interop
+test: ## everything: unit, rooms, TSan, fuzzers (FUZZ_SECONDS=30 each), release build, client interop, chaos
 	@scripts/bootstrap build test interop
 	@scripts/test all
 
@@ -42,6 +43,15 @@ bench-peers: ## Omnibus beside RabbitMQ and Artemis, 25 minutes on a quiet machi
 fuzz: ## run every fuzzer for TIME seconds (60)
 	@scripts/bootstrap build test
 	@FUZZ_SECONDS=$(TIME) scripts/test fuzz
+
+chaos: ## kill, stop, fill and cut the release binary while clients work, for SECONDS (60); SEED=n repeats
+	@scripts/bootstrap build test interop
+	@scripts/build release omnibus omnibus_history
+	@tests/chaos/run build/release/omnibus --checker build/release/omnibus_history $(RUN_ARGS)
+
+soak: ## an hour (SECONDS=3600) of mixed load with restarts; what grows is told, with plots, in build/soak
+	@scripts/bootstrap build test interop
+	@scripts/soak $(RUN_ARGS)
 
 tsan: ## the tests of the concurrent rooms under TSan
 	@scripts/bootstrap build test
