@@ -8,6 +8,7 @@ import collections
 import random
 import re
 import signal
+import time
 
 from crash.broker import NotReady
 
@@ -45,8 +46,8 @@ class Filler:
 
 
 class Faults:
-    """`say(what, note)` writes them down; `disk` is a Filler, or None when there is no disk that may be filled; `flood` is
-    what makes the broker notice."""
+    """`say(what, note)` writes them down; `disk` is a Filler, or None when there is no disk that may be filled; `flood`
+    is what makes the broker notice."""
 
     def __init__(self, seed, broker, proxy, disk, flood, say):
         self.broker, self.proxy, self.disk, self.flood = broker, proxy, disk, flood
@@ -62,32 +63,30 @@ class Faults:
 
     async def run(self, seconds):
         """Until the time is over; then everything is as it should be, and the broker runs."""
-        tasks = [asyncio.create_task(part()) for part in (self.of_the_broker, self.of_wires)]
+        wires = asyncio.create_task(self.of_wires())
         try:
-            await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+            # What was begun with the process is brought to its end: it may be neither up nor down in between.
+            await self.of_the_broker(time.monotonic() + seconds)
+        except (NotReady, OSError) as e:
+            self.troubles.append(f"{type(e).__name__}: {e}")
         finally:
-            for task in tasks:
-                task.cancel()
-            for result in await asyncio.gather(*tasks, return_exceptions=True):
+            wires.cancel()
+            for result in await asyncio.gather(wires, return_exceptions=True):
                 if isinstance(result, Exception):
                     self.troubles.append(f"{type(result).__name__}: {result}")
-            await self.heal()
+            self.heal()
 
-    async def heal(self):
+    def heal(self):
         self.proxy.heal()
         if self.disk:
             self.disk.empty()
-        if self.broker.process:
-            self.broker.process.send_signal(signal.SIGCONT)
-        else:
-            await self.broker.start()
 
     # The broker.
 
-    async def of_the_broker(self):
+    async def of_the_broker(self, until):
         kinds = [self.kill, self.kill, self.stop, self.terminate] + ([self.full] if self.disk else [])
         deck = Deck(self.random, kinds)
-        while True:
+        while time.monotonic() < until:
             await asyncio.sleep(self.random.uniform(0.5, 3))
             if not self.broker.alive():
                 self.troubles.append(f"the broker ended by itself\n{self.broker.log_tail()}")

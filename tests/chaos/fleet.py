@@ -68,6 +68,9 @@ class Fleet:
     def command(self, kind):
         if kind == "raw":
             return [sys.executable, str(HERE / "clients/transactions.py")], {}
+        if kind == "java":
+            (java, *rest), environment = self.toolchains.java([HERE / "clients/java/Mover.java"], "chaos.Mover")
+            return [java, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", *rest], environment
         command, environment = self.toolchains.prepare(kind)
         program = {"python": "azure_python.py", "js": "azure_js.js"}[kind]
         return [command[0], str(HERE / "clients" / program)], environment

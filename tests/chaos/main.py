@@ -30,7 +30,7 @@ DISK_MB = 700
 # Where a lock may be told to end a little later than it does, and a client notices late: clocks have milliseconds,
 # and a process that waits for its turn on a busy machine is late by more.
 SLACK_MS = 2000
-# How long a delivery may be under way: a connection stands still for six seconds at most, behind a broker that does so too.
+# How long a delivery may be under way: a connection stands still for six seconds at most, and the broker for as long.
 LATE_MS = 14000
 CHECKER_SECONDS = 300
 
@@ -100,8 +100,9 @@ class Run:
     def judge(self, total):
         counted = totals(self.folder)
         print(f"  messages: {counted['sent accepted']} accepted, {counted['sent refused']} refused, "
-              f"{counted['sent unknown']} without an answer; {counted['got']} deliveries; {counted['settled accepted']} "
-              f"settled; {counted['end accepted']} transactions, {counted['end unknown']} without an answer; {total} left")
+              f"{counted['sent unknown']} without an answer; {counted['got']} deliveries, "
+              f"{counted['settled accepted']} settled; {counted['end accepted']} transactions, "
+              f"{counted['end unknown']} without an answer; {total} left")
         kinds = " ".join(f"{what} {number}" for what, number in sorted(self.faults.count.items()))
         print(f"  faults: {kinds}; connections: "
               + " ".join(f"{lane.name} {lane.connections}" for lane in self.proxy.lanes.values()), flush=True)
@@ -174,7 +175,7 @@ def totals(folder):
 def main(argv):
     parser = argparse.ArgumentParser(prog="run", description="Faults on the real broker while clients work.")
     parser.add_argument("binary", help="the broker, for example build/release/omnibus")
-    parser.add_argument("--checker", help="the program that judges histories, for example build/release/omnibus_history")
+    parser.add_argument("--checker", help="what judges histories, for example build/release/omnibus_history")
     parser.add_argument("--seconds", type=int, default=60, help="how long things go wrong (60)")
     parser.add_argument("--rate", type=float, default=12, help="messages a second of each sender, about (12)")
     parser.add_argument("--seed", type=int, action="append", help="repeat the choices of an earlier run; several: one "

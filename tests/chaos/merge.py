@@ -1,21 +1,23 @@
 """The logs of all clients and of the run itself as one history, with what only the run knows.
 
-A client tells of a message when its library gives it out, and of a lost connection when its library says so, both later
-than it happened. Where that matters, the history says what a client may count on:
+A client tells of a message when its library gives it out, and of a lost connection when its library says so, both
+later than it happened. Where that matters, the history says what a client may count on:
 
-- what is told while the broker is gone, and shortly after it is back, may have come from the life before: such a lock is
-  not counted on, no more than one taken while a store fails (the broker says in its log that one did);
+- a lock says when it was taken, by when it ends; one that was taken before the broker was gone, or a store failed (its
+  log says when), and is told after it, is not counted on;
 - a session is lost the moment its connection is, and what its client tells of it afterwards is not counted on.
 """
 
+import bisect
 import datetime
 import json
 import re
 
-# From the arrival of a message to the line about it, when the connection is gone or the machine is busy.
-LATE = 1_500_000
+from .scene import LOCK_SECONDS
+
+LOCK = LOCK_SECONDS * 1_000_000
 FAILED = re.compile(r"^(\S+) error store=(\d+) failed: (.*)", re.MULTILINE)
-GONE = ("crash", "restart")
+UNDOES = ("crash", "restart", "fail")
 
 
 def read(folder):
@@ -37,40 +39,34 @@ def failures(log):
         yield {"t": t, "who": "broker", "do": "fault", "what": "fail", "note": f"store {store}: {why}"}
 
 
-def periods(events):
-    """(begin, end) of the times in which a lock that is told may be of the past; they may overlap."""
-    gone, found = None, []
-    for event in events:
-        what = event.get("what") if event["do"] == "fault" else None
-        if what in GONE:
-            gone = gone or event["t"]
-        elif what == "started" and gone:
-            found.append((gone, event["t"] + LATE))
-            gone = None
-        elif what == "fail":
-            found.append((event["t"] - LATE, event["t"] + LATE))
-    if gone:
-        found.append((gone, events[-1]["t"]))
-    return found
-
-
 def merged(events, log=""):
     events = sorted([*events, *failures(log)], key=lambda event: event["t"])
-    doubtful, result, held = periods(events), [], {}
+    undone = [event["t"] for event in events if event["do"] == "fault" and event["what"] in UNDOES]
+    closed, result, held = {}, [], set()
+
+    def is_of_the_past(event):
+        """Whether the broker forgot the lock between taking it and this line."""
+        at = bisect.bisect_left(undone, event["until"] - LOCK)
+        return at < len(undone) and undone[at] <= event["t"]
+
     for event in events:
         event = dict(event)
         do, key = event["do"], (event.get("who"), event.get("from"), event.get("session"))
+        lane = event.get("who", "").rpartition("-")[0]
         if do == "locked":
-            held[key] = True
+            if is_of_the_past(event) or event["until"] - LOCK <= closed.get(lane, -1):
+                continue
+            held.add(key)
         elif do == "unlocked":
-            held.pop(key, None)
+            held.discard(key)
         elif do == "fault" and event["what"] == "closed":
             # Named by the client whose connection it was; its roles are called after it.
+            closed[event["lane"]] = event["t"]
             for who, place, session in [k for k in held if k[0].rpartition("-")[0] == event["lane"]]:
-                del held[who, place, session]
+                held.discard((who, place, session))
                 result.append({"t": event["t"], "who": who, "do": "unlocked", "from": place, "session": session})
         elif do in ("got", "renewed") and "until" in event:
-            if any(begin <= event["t"] <= end for begin, end in doubtful) or ("session" in event and key not in held):
+            if key not in held if "session" in event else is_of_the_past(event):
                 event["until"] = min(event["until"], event["t"])
         result.append(event)
     return result

@@ -67,5 +67,6 @@ def roles(rate):
         # On their own, so that the end of a connection is the end of their sessions and of nothing else.
         "python-sessions": ("python", [{"role": "sessions", "from": SESSIONS}]),
         "js-sessions": ("js", [{"role": "sessions", "from": SESSIONS}] * 2),
-        "transactions": ("raw", [{"role": "move", "from": OUTBOX, "to": [INBOX, TOPIC], "movers": 3}]),
+        "java": ("java", [{"role": "move", "from": OUTBOX, "to": [INBOX, TOPIC], "topic": TOPIC}] * 2),
+        "transactions": ("raw", [{"role": "move", "from": OUTBOX, "to": [INBOX, TOPIC], "movers": 2}]),
     }

@@ -10,6 +10,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "interop")]
 from chaos import falsify, merge  # noqa: E402
 from chaos.faults import Deck  # noqa: E402
+from chaos.merge import LOCK  # noqa: E402
 from chaos.proxy import Proxy  # noqa: E402
 
 
@@ -131,30 +132,31 @@ class Merging(unittest.TestCase):
     def untils(self, *events, log=""):
         return [event["until"] for event in merge.merged(events, log) if event["do"] == "got"]
 
-    def test_a_lock_that_is_told_when_the_broker_is_gone_is_not_counted_on(self):
-        late = merge.LATE
-        events = [got(5, 100), fault(10, "crash"), got(15, 100), fault(20, "started"), got(20 + late, 10 * late),
-                  got(21 + late, 10 * late)]
-        self.assertEqual(self.untils(*events), [100, 15, 20 + late, 10 * late])
+    def test_a_lock_that_was_taken_before_a_crash_and_is_told_after_it_is_not_counted_on(self):
+        events = [got(5, 4 + LOCK), fault(10, "crash"), got(15, 9 + LOCK), fault(20, "started"), got(30, 10 + LOCK),
+                  got(40, 11 + LOCK)]
+        self.assertEqual(self.untils(*events), [4 + LOCK, 15, 30, 11 + LOCK])
 
     def test_a_store_that_failed_is_a_fault_at_its_time(self):
         log = ("2026-01-01T00:00:01.000+00:00 info store=1 open\n"
                "2026-01-01T00:00:02.500+00:00 error store=1 failed: no room\n")
         [event] = merge.merged([], log)
-        self.assertEqual((event["t"], event["what"]), (1767225602500000, "fail"))
-        before = 1767225602500000 - merge.LATE - 1
-        self.assertEqual(self.untils(got(before, before + 9), got(before + 10, before + 99), log=log),
-                         [before + 9, before + 10])
+        at = 1767225602500000
+        self.assertEqual((event["t"], event["what"]), (at, "fail"))
+        self.assertEqual(self.untils(got(at + 9, at - 1 + LOCK), got(at + 10, at + 1 + LOCK), log=log),
+                         [at + 9, at + 1 + LOCK])
 
     def test_a_session_is_lost_with_its_connection(self):
-        session = {"session": "s", "from": "q"}
-        events = [{"t": 1, "who": "js-0", "do": "locked", **session}, got(2, 100, session="s"),
-                  {"t": 3, "who": "other-0", "do": "locked", "session": "z", "from": "q"},
-                  fault(4, "closed", lane="js"), got(5, 100, session="s"),
-                  {"t": 6, "who": "js-0", "do": "locked", **session}, got(7, 100, session="s")]
+        def locked(t, taken, who="js-0", session="s"):
+            return {"t": t, "who": who, "do": "locked", "session": session, "from": "q", "until": taken + LOCK}
+
+        events = [locked(1, 0), got(2, LOCK, session="s"), locked(3, 2, "other-0", "z"), fault(4, "closed", lane="js"),
+                  got(5, LOCK, session="s"), locked(6, 3), got(7, LOCK, session="s"), locked(8, 7),
+                  got(9, 7 + LOCK, session="s")]
         history = merge.merged(events)
-        self.assertEqual(self.untils(*events), [100, 5, 100])
+        self.assertEqual(self.untils(*events), [LOCK, 5, 7, 7 + LOCK])
         self.assertEqual([(e["t"], e["who"]) for e in history if e["do"] == "unlocked"], [(4, "js-0")])
+        self.assertEqual([e["t"] for e in history if e["do"] == "locked"], [1, 3, 8])
 
 
 class Falsifying(unittest.TestCase):

@@ -198,7 +198,8 @@ def main(argv):
     parser.add_argument("--rate", type=float, default=10, help="messages a second of each sender, about (10)")
     parser.add_argument("--bench-rate", type=float, default=300, help="messages a second of `omnibus bench` (300)")
     parser.add_argument("--seed", type=int, default=1, help="of the clients' choices (1)")
-    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "soak", help="of the report (build/soak)")
+    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "soak",
+                        help="of the report (build/soak)")
     arguments = parser.parse_args(argv)
     if not pathlib.Path(arguments.binary).is_file():
         parser.error("BINARY must name the broker's executable")

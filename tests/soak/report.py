@@ -43,7 +43,7 @@ def text(samples, verdicts, since, facts):
     out = [*facts, "", f"Flat? From {since:.0f} s on, by the line through the samples:", ""]
     for verdict in verdicts:
         title = SERIES[verdict.name][0]
-        out.append(f"  {'ok  ' if verdict.flat else 'GROWS'} {title:26} {shown(verdict.name, verdict.growth):>12} grown, "
+        out.append(f"  {'ok' if verdict.flat else 'GROWS':5} {title:26} {shown(verdict.name, verdict.growth):>12} grown, "
                    f"{shown(verdict.name, verdict.limit):>10} allowed; mean {shown(verdict.name, verdict.mean)} "
                    f"({BOUNDS[verdict.name].why})")
     for name, (title, unit, scale) in SERIES.items():

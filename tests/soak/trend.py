@@ -1,7 +1,7 @@
 """Is it flat? A line through the samples says how much a value grew, and a bound how much it may.
 
-A sample is taken at some moment of a sawtooth (a segment is full, a cache is filled), so it is the line that counts, not
-the last sample.
+A sample is taken at some moment of a sawtooth (a segment is full, a cache is filled), so it is the line that counts,
+not the last sample.
 """
 
 from dataclasses import dataclass

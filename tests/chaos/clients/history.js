@@ -2,8 +2,8 @@
 'use strict';
 
 const fs = require('fs');
-// Microseconds of the one clock that all files share, which is also that of `locked until`. Dates have milliseconds only,
-// and the origin of the precise clock is off by some of them; so it is set at the moment at which a date changes.
+// Microseconds of the one clock that all files share, which is also that of `locked until`. Dates have milliseconds
+// only, and the origin of the precise clock is off by some of them; so it is set at the moment at which a date changes.
 const precise = () => Number(process.hrtime.bigint() / 1000n);
 let offset = 0;
 function set_clock() {

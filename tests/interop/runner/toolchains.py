@@ -37,7 +37,7 @@ class Toolchains:
             "python-7.14": lambda: self._python("requirements-7.14.txt", "servicebus.py"),
             "proton-python": self._proton_python,
             "go": self._go,
-            "java": self._java,
+            "java": lambda: self.java(sorted((CLIENTS / "java" / "src").glob("*.java")), "interop.Main"),
             "proton-cpp": self._proton_cpp,
             "raw": lambda: (["python3", str(CLIENTS / "raw" / "main.py")], {}),
         }[client]()
@@ -90,10 +90,10 @@ class Toolchains:
         target = self._once("go", sorted(source.glob("*.go")) + [source / "go.mod", source / "go.sum"], install)
         return [str(target / "client")], {}
 
-    def _java(self):
+    def java(self, sources, program):
+        """The command of `program`, a class in these sources, with the SDK."""
         _need("java", "javac", "mvn")
         source = CLIENTS / "java"
-        sources = sorted((source / "src").glob("*.java"))
 
         def fetch(target):
             _run(["mvn", "-q", "-B", "-f", str(source / "pom.xml"), "dependency:copy-dependencies",
@@ -106,7 +106,7 @@ class Toolchains:
                   str(target), *map(str, sources)], source)
 
         classes = self._once("java", sources + [source / "pom.xml"], install)
-        return ["java", "-cp", f"{classes}:{jars}/*", "interop.Main"], {}
+        return ["java", "-cp", f"{classes}:{jars}/*", program], {}
 
     def _proton_cpp(self):
         _need("g++")
