@@ -6,6 +6,8 @@ not the last sample.
 
 from dataclasses import dataclass
 
+from chaos.scene import STORES
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -18,13 +20,17 @@ class Bound:
         return max(self.amount, self.share * mean)
 
 
+# A store writes 256 MiB before it makes a checkpoint and removes what that has made useless, and keeps a segment ready.
+SEGMENT_BYTES = 64 << 20
+TEETH = STORES * (4 + 1)
+
 # Over the last two thirds of a run, in which the broker is not restarted.
 BOUNDS = {
     "rss": Bound(24e6, 0.10, "a cache that fills, the heap's own habits"),
     "files": Bound(8, 0, "connections that come and go"),
     "threads": Bound(1, 0, "there is a fixed number"),
-    "disk": Bound(200e6, 0.25, "three segments: when they are removed is up to chance"),
-    "segments": Bound(3, 0.25, "as the disk"),
+    "disk": Bound(TEETH * SEGMENT_BYTES, 0, "a tooth of each store's saw, which may be all of a short run"),
+    "segments": Bound(TEETH, 0, "as the disk"),
     "depth": Bound(400, 0.25, "or the load is more than the receivers can take, and the rest means nothing"),
 }
 
