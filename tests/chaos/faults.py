@@ -66,7 +66,7 @@ class Faults:
         wires = asyncio.create_task(self.of_wires())
         try:
             # What was begun with the process is brought to its end: it may be neither up nor down in between.
-            await self.of_the_broker(time.monotonic() + seconds)
+            await self.of_the_broker(time.monotonic() + seconds, time.monotonic() + 3 * seconds)
         except (NotReady, OSError) as e:
             self.troubles.append(f"{type(e).__name__}: {e}")
         finally:
@@ -83,10 +83,12 @@ class Faults:
 
     # The broker.
 
-    async def of_the_broker(self, until):
+    async def of_the_broker(self, until, latest):
+        """On a slow machine it goes on until each kind has come once."""
         kinds = [self.kill, self.kill, self.stop, self.terminate] + ([self.full] if self.disk else [])
-        deck = Deck(self.random, kinds)
-        while time.monotonic() < until:
+        deck, dealt = Deck(self.random, kinds), 0
+        while time.monotonic() < (until if dealt >= len(kinds) else latest):
+            dealt += 1
             await asyncio.sleep(self.random.uniform(0.5, 3))
             if not self.broker.alive():
                 self.troubles.append(f"the broker ended by itself\n{self.broker.log_tail()}")

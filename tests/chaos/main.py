@@ -119,7 +119,7 @@ class Run:
         else:
             wanted = {"crash", "stop", "restart", "cut", "stall"}
             self.verdicts.skip("a full disk", "this user may not mount a file system in a name space of its own")
-        if self.arguments.seconds >= 30:
+        if self.arguments.seconds >= 20:
             self.verdicts.say("every kind of fault", [f"no {what}" for what in sorted(wanted - set(self.faults.count))])
         self.check()
 
