@@ -5,6 +5,8 @@ Kinds are dealt like cards: each comes once before any comes again, so that a sh
 
 import asyncio
 import collections
+import errno
+import os
 import random
 import re
 import signal
@@ -32,14 +34,15 @@ class Filler:
         self.path = folder / "filler"
 
     def fill(self):
-        """By the page, so that nothing is left for anybody else."""
+        """In ever smaller pieces, so that nothing is left for anybody else. Takes its time on a busy machine."""
         with open(self.path, "wb", buffering=0) as file:
-            for size in (1 << 20, 1 << 12):
+            for size in (16 << 20, 1 << 20, 1 << 12):
                 try:
-                    while file.write(bytes(size)) == size:
-                        pass
-                except OSError:
-                    pass  # full, which is what was wanted
+                    while True:
+                        os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, size)
+                except OSError as e:
+                    if e.errno != errno.ENOSPC:
+                        raise
 
     def empty(self):
         self.path.unlink(missing_ok=True)
@@ -128,7 +131,7 @@ class Faults:
     async def full(self):
         """Sometimes the broker is killed on the full disk, and starts on it."""
         self.say("full", "the disk is full")
-        self.disk.fill()
+        await asyncio.to_thread(self.disk.fill)
         await self.flood.rise(self.broker.port)
         await asyncio.sleep(self.random.uniform(0.5, 2))
         if self.random.random() < 0.3:

@@ -32,9 +32,10 @@ def config():
 
 def entities():
     """What the checker must know of them: the fields of `entity` lines."""
+    lock = LOCK_SECONDS * 1_000_000
     for name in QUEUES:
-        yield {"name": name, **({"dedup": DEDUP_SECONDS * 1_000_000} if name == DEDUP else {})}
-    yield {"name": TOPIC, "subscriptions": [place for place in PLACES if place.startswith(TOPIC)]}
+        yield {"name": name, "lock": lock, **({"dedup": DEDUP_SECONDS * 1_000_000} if name == DEDUP else {})}
+    yield {"name": TOPIC, "lock": lock, "subscriptions": [place for place in PLACES if place.startswith(TOPIC)]}
 
 
 def send(to, rate, **how):
