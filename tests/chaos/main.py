@@ -16,6 +16,7 @@ import time
 from crash.broker import Broker, NotReady
 from crash.damage import SmallDisk
 from crash.main import Verdicts
+from runner.toolchains import Failed
 
 from . import falsify, final, merge, scene
 from .clients.history import History
@@ -206,7 +207,7 @@ def _one(arguments, verdicts):
     before = verdicts.failed
     try:
         asyncio.run(_guarded(arguments, verdicts, folder))
-    except NotReady as e:
+    except (NotReady, Failed) as e:
         verdicts.say("chaos", [str(e)])
     if verdicts.failed == before and not arguments.keep:
         shutil.rmtree(folder, ignore_errors=True)

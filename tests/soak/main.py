@@ -184,7 +184,7 @@ async def _guarded(arguments, verdicts, folder):
     run = Run(arguments, verdicts, folder)
     try:
         await run.run()
-    except NotReady as e:
+    except (NotReady, Failed) as e:
         verdicts.say("soak", [str(e)])
     finally:
         run.fleet.kill()

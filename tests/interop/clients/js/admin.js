@@ -238,6 +238,7 @@ module.exports = {
     await sender.sendMessages({body: 'x'});
     await take(client.createReceiver(on), 1);
     await admin.deleteQueue(on);
+    await sleep(500);  // the end of the link comes on another connection than the answer above
     await fails('MessagingEntityNotFound', () => sender.sendMessages({body: 'y'}));
   }),
 
