@@ -46,7 +46,7 @@ fuzz: ## run every fuzzer for TIME seconds (60)
 
 chaos: ## kill, stop, fill and cut the release binary while clients work, for SECONDS (60); SEED=n repeats
 	@scripts/bootstrap build test interop
-	@scripts/build release omnibus omnibus_history
+	@scripts/build release omnibus omnibus_history_program
 	@tests/chaos/run build/release/omnibus --checker build/release/omnibus_history $(RUN_ARGS)
 
 soak: ## an hour (SECONDS=3600) of mixed load with restarts; what grows is told, with plots, in build/soak
