@@ -106,6 +106,61 @@ TEST(Failure, FullDiskIsNoticedASegmentEarlyAndSpaceBringsItBack) {
   EXPECT_EQ(rig.owner.replayed.back().body, "goes on");
 }
 
+TEST(Failure, ARestartOnAFullDiskStillTakesSmallRecords) {
+  JournalRig rig{{.segment_bytes = 8u << 20}};
+  ASSERT_TRUE(rig.open());
+  rig.append("before");
+  rig.commit();
+  rig.close();
+  rig.disk->set_capacity(rig.disk->bytes_used() + (200u << 10));
+  rig.start();
+  ASSERT_TRUE(rig.open());
+  EXPECT_THAT(rig.owner.space, ElementsAre(false));
+  Record large;
+  const std::string body(150u << 10, 'x');
+  large.head = as_bytes(body);
+  EXPECT_EQ(rig.journal->append(large).error().code, Errc::resource_limit_exceeded);
+  // One small segment after the other, while there is room for one.
+  std::size_t stored = 1;
+  Record small;
+  small.head = as_bytes(body).first(1000);
+  while (stored < 1000 && rig.journal->append(small)) {
+    rig.commit();
+    ++stored;
+  }
+  EXPECT_GT(stored, 150u);
+  EXPECT_LT(stored, 200u);
+  EXPECT_THAT(rig.owner.failures, IsEmpty());
+  EXPECT_THAT(rig.owner.space, ElementsAre(false));
+
+  rig.disk->set_capacity(UINT64_MAX);
+  rig.journal->probe_space();
+  rig.run();
+  EXPECT_THAT(rig.owner.space, ElementsAre(false, true));
+  ASSERT_TRUE(rig.journal->append(large));
+  rig.commit();
+  rig.crash_and_open();
+  EXPECT_EQ(rig.owner.replayed.size(), stored + 1);
+  EXPECT_THAT(rig.owner.damages, IsEmpty());
+}
+
+TEST(Failure, ASmallSpareGrowsWhenThereIsSpace) {
+  JournalRig rig{{.segment_bytes = 8u << 20}};
+  rig.disk->set_capacity(400u << 10);
+  ASSERT_TRUE(rig.open());
+  EXPECT_THAT(rig.owner.space, ElementsAre(false));
+  rig.disk->set_capacity(UINT64_MAX);
+  rig.journal->probe_space();
+  rig.run();
+  EXPECT_THAT(rig.owner.space, ElementsAre(false, true));
+  rig.append(std::string(1u << 20, 'x'));
+  rig.append("beside it");
+  rig.commit();
+  EXPECT_EQ(rig.segments_on_disk(), 1u);
+  rig.crash_and_open();
+  EXPECT_EQ(rig.owner.replayed.size(), 2u);
+}
+
 TEST(Failure, FullDiskWithoutReserveClosesAndRecoversWithSpace) {
   JournalRig rig{{.segment_bytes = 4096, .preallocate = false}};
   ASSERT_TRUE(rig.open());

@@ -33,6 +33,7 @@ FileJournal::FileJournal(std::shared_ptr<Folder> folder, FileJournalSettings set
       runners_(std::move(runners)),
       owner_(owner),
       spares_(folder_, settings_.segment_bytes, runners_, [this](bool enough) {
+        if (state_ == State::opening) return;  // on_opened() comes first
         maintain();
         owner_.on_space(enough);
       }) {
@@ -84,7 +85,10 @@ void FileJournal::recovered(Recovery::Chunk chunk, const std::shared_ptr<Recover
   for (const Damage& damage : chunk.records.damages()) owner_.on_damage(damage);
   if (!chunk.checkpoint.empty()) owner_.on_checkpoint(chunk.checkpoint);
   for (std::size_t i = 0; i < chunk.records.records(); ++i) owner_.on_replay(chunk.records.record(i));
-  if (chunk.done) start_writing(*recovery);
+  if (!chunk.done) return;
+  if (!settings_.preallocate) return start_writing(*recovery);
+  // The first record needs a segment: whether there is room for it is known before any is taken.
+  spares_.make(Spares::Least::small, [this, recovery] { start_writing(*recovery); });
 }
 
 void FileJournal::start_writing(Recovery& recovery) {
@@ -126,8 +130,8 @@ void FileJournal::start_writing(Recovery& recovery) {
                       {},
                       fmt::format("{} messages are held in a segment that is missing", held)});
   for (const auto& [number, segment] : segments_) released_from(number);
-  prepare_spare();
   maintain();
+  if (spares_.is_full()) owner_.on_space(false);
 }
 
 void FileJournal::fail_with(Failure failure) {
@@ -208,7 +212,8 @@ Result<Position> FileJournal::append(const Record& record) {
   const std::uint64_t stride = stride_of(body);
   if (gathered_bytes_ > 0 && gathered_bytes_ + stride > settings_.gathered_bytes_max)
     return fail(Errc::server_busy, "{} bytes wait for the disk already", gathered_bytes_);
-  if (rolls_for(stride, record.with_previous) && spares_.is_full() && !spares_.is_there())
+  // Without a spare its size is 0.
+  if (rolls_for(stride, record.with_previous) && spares_.is_full() && spares_.bytes() < first_offset + stride)
     return fail(Errc::resource_limit_exceeded, "the disk has no room for another segment");
   append_to_batch(record, stride, 0);
   return appended_;
@@ -219,7 +224,7 @@ bool FileJournal::rolls_for(std::uint64_t stride, bool with_previous) const {
   // Small batches move to a segment that is written as soon as there is one.
   if (spares_.should_be_written() && spares_.is_written() && !active_is_written_ && gathered_.empty())
     return true;
-  if (offset_ + stride <= settings_.segment_bytes || offset_ == first_offset) return false;
+  if (offset_ + stride <= active_bytes_ || offset_ == first_offset) return false;
   return !with_previous || gathered_.empty() || offset_ + stride > segment_bytes_max;
 }
 
@@ -230,6 +235,7 @@ void FileJournal::append_to_batch(const Record& record, std::uint64_t stride, st
     offset_ = first_offset;
     batch_number_ = 0;
     active_is_written_ = spares_.is_written();
+    active_bytes_ = spares_.is_there() ? spares_.bytes() : settings_.segment_bytes;
     segments_[active_];
     if (left != 0) released_from(left);
   }
@@ -459,14 +465,21 @@ void FileJournal::relocate_chunk(const RecordChunk& chunk, bool ended) {
 }
 
 void FileJournal::prepare_spare() {
-  if (!settings_.preallocate || spares_.is_full() || state_ != State::open) return;
-  const bool better_soon = spares_.should_be_written() && !active_is_written_;
-  if (active_ != 0 && offset_ < settings_.segment_bytes / 2 && !better_soon) return;
-  spares_.make();
+  if (!settings_.preallocate || state_ != State::open || active_ == 0) return;
+  if (offset_ < active_bytes_ / 2) {
+    const bool better_soon = spares_.should_be_written() && !active_is_written_;
+    if (!better_soon || spares_.is_full()) return;
+  }
+  // A full disk is asked again by probe_space(); only for a small segment a second one is found in time.
+  const bool is_small = active_bytes_ < settings_.segment_bytes;
+  if (spares_.is_full() && (!is_small || spares_.is_there() || spares_.is_exhausted())) return;
+  spares_.make(is_small ? Spares::Least::small : Spares::Least::whole);
 }
 
 void FileJournal::probe_space() {
-  if (spares_.is_full() && state_ == State::open) spares_.make();
+  if (!spares_.is_full() || state_ != State::open) return;
+  const bool needs_any = active_ == 0 || active_bytes_ < settings_.segment_bytes;
+  spares_.make(needs_any ? Spares::Least::small : Spares::Least::whole);
 }
 
 // Checkpoints

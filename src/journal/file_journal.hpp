@@ -152,6 +152,7 @@ class FileJournal final : public Journal {
   std::optional<RelocationUnderWay> relocation_;
   Spares spares_;
   bool active_is_written_ = false;  // zeros were in it before records
+  std::uint64_t active_bytes_ = 0;  // how long the active segment is to become
 
   std::optional<CheckpointUnderWay> checkpoint_;
   std::uint64_t checkpoint_number_ = 0;

@@ -20,7 +20,8 @@ Failure SegmentWriter::closed_by(Error error) {
 }
 
 std::optional<Failure> SegmentWriter::roll(const Batch& batch, Spare given) {
-  const std::uint64_t wanted = std::max<std::uint64_t>(start_.segment_bytes, batch.end());
+  const std::uint64_t wanted =
+      std::max<std::uint64_t>(given.file ? given.bytes : start_.segment_bytes, batch.end());
   std::unique_ptr<File> spare = std::move(given.file);
   finish();
   if (!spare) {

@@ -1,6 +1,8 @@
 #include "journal/spares.hpp"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "journal/run_task.hpp"
 #include "journal/segment_format.hpp"
@@ -16,6 +18,35 @@ constexpr std::uint32_t small_batches_min = 32;
 // batches seldom find the disk busy with it.
 constexpr std::uint32_t batches_per_piece = 16;
 constexpr std::uint8_t zeros[256u << 10] = {};
+// Of a whole one; so much is left to a checkpoint, which frees more.
+constexpr std::uint64_t small_share = 64;
+constexpr std::uint64_t small_bytes_min = 64u << 10;
+
+// Makes a file, or takes `spare` and makes it longer. Where there is no room: as long as it was.
+Result<Spare> reserve(Folder& folder, Spare spare, std::span<const std::uint64_t> sizes) {
+  const bool is_new = spare.file == nullptr;
+  if (is_new) {
+    auto file = folder.create(spare.name);
+    if (!file) return fail(file.error());
+    spare.file = std::move(*file);
+  }
+  Result<void> done;
+  for (const std::uint64_t size : sizes) {
+    done = spare.file->allocate(size);
+    if (done) done = spare.file->sync();
+    if (done) {
+      spare.bytes = size;
+      return spare;
+    }
+    if (done.error().code != Errc::resource_limit_exceeded) break;
+    // What was reserved of it is given back.
+    if (auto cut = spare.file->truncate(spare.bytes); !cut) return fail(cut.error());
+  }
+  if (!is_new) return spare;
+  spare.file.reset();
+  static_cast<void>(folder.remove(spare.name));
+  return fail(done.error());
+}
 
 }  // namespace
 
@@ -29,7 +60,7 @@ Spares::Spares(std::shared_ptr<Folder> folder, std::uint64_t segment_bytes, cons
 void Spares::start(const std::shared_ptr<char>& session) {
   session_ = session;
   spare_ = {};
-  under_way_ = full_ = false;
+  under_way_ = full_ = exhausted_ = false;
   small_batches_ = 0;
 }
 
@@ -42,38 +73,39 @@ void Spares::count(std::uint64_t batch_bytes) {
   if (should_be_written() && small_batches_ % batches_per_piece == 0) write_piece();
 }
 
-void Spares::make() {
-  if (spare_.file || under_way_) return;
+void Spares::make(Least least, std::move_only_function<void()> tried) {
+  if (under_way_ || (spare_.file && spare_.bytes >= segment_bytes_)) return;
   under_way_ = true;
+  std::vector<std::uint64_t> sizes{segment_bytes_};
+  if (!spare_.file && least == Least::small)
+    for (std::uint64_t size = segment_bytes_ / small_share; size >= small_bytes_min; size /= 2)
+      sizes.push_back(size);
+  Spare begun = take();
   // A name of its own: the spare before may be on its way to become a segment.
+  if (!begun.file) begun.name = spare_name(++made_);
   run_task(
       runners_.background, runners_.post, session_,
-      [folder = folder_, bytes = segment_bytes_, name = spare_name(++made_)]() -> Result<Spare> {
-        auto file = folder->create(name);
-        if (!file) return fail(file.error());
-        auto done = (*file)->allocate(bytes);
-        if (done) done = (*file)->sync();
-        if (done) return Spare{std::move(*file), name};
-        file->reset();
-        static_cast<void>(folder->remove(name));
-        return fail(done.error());
+      [folder = folder_, sizes = std::move(sizes), begun = std::move(begun)]() mutable {
+        return reserve(*folder, std::move(begun), sizes);
       },
-      [this](Result<Spare> spare) {
+      [this, tried = std::move(tried)](Result<Spare> spare) mutable {
         under_way_ = false;
         const bool was_full = full_;
         if (spare) {
           spare_ = std::move(*spare);
-          full_ = false;
+          full_ = spare_.bytes < segment_bytes_;
+          exhausted_ = false;
         } else if (spare.error().code == Errc::resource_limit_exceeded) {
-          full_ = true;
+          full_ = exhausted_ = true;
         }
         // Other errors show themselves, and stop the journal, when the segment is really needed.
         if (full_ != was_full) on_space_(!full_);
+        if (tried) tried();
       });
 }
 
 void Spares::write_piece() {
-  if (!spare_.file || is_written()) return;
+  if (!spare_.file || spare_.bytes < segment_bytes_ || is_written()) return;
   under_way_ = true;
   run_task(
       runners_.background, runners_.post, session_,

@@ -6,6 +6,9 @@
 // that. Where there is more to write, what a sync costs is shared by many, and the zeros would be as much
 // again. They go into a file that no batch waits for, a piece now and then, so that the disk stays free.
 //
+// Where a disk has no room for a whole segment and there is none to go on with, a small one lets the owner
+// settle what it has, which is what frees space.
+//
 // Lives on the owner's core; the disk is touched by the background runner.
 #pragma once
 
@@ -23,6 +26,7 @@ namespace omnibus::journal {
 struct Spare {
   std::unique_ptr<File> file;
   std::string name;
+  std::uint64_t bytes = 0;  // reserved
   std::uint64_t zeros = 0;  // written from its beginning
 };
 
@@ -34,15 +38,19 @@ class Spares {
 
   // As in a new process; what is under way comes back to nobody once `session` is gone.
   void start(const std::shared_ptr<char>& session);
-  // Unless there is one, or it is on its way.
-  void make();
+  enum class Least : std::uint8_t { whole, small };
+  // Unless there is a whole one, or it is on its way; `tried` hears when it is there or cannot be.
+  void make(Least least, std::move_only_function<void()> tried = {});
   [[nodiscard]] Spare take() { return std::exchange(spare_, {}); }
   // A batch is durable.
   void count(std::uint64_t batch_bytes);
 
   [[nodiscard]] bool is_there() const { return spare_.file != nullptr; }
+  [[nodiscard]] std::uint64_t bytes() const { return spare_.bytes; }
   [[nodiscard]] bool is_written() const { return spare_.file && spare_.zeros >= segment_bytes_; }
+  // The disk has no room for a whole one; exhausted: not even for a small one.
   [[nodiscard]] bool is_full() const { return full_; }
+  [[nodiscard]] bool is_exhausted() const { return exhausted_; }
   // Batches are small: a segment that is written already would serve them better.
   [[nodiscard]] bool should_be_written() const;
 
@@ -58,6 +66,7 @@ class Spares {
   std::uint32_t made_ = 0;
   bool under_way_ = false;
   bool full_ = false;
+  bool exhausted_ = false;
   std::uint32_t small_batches_ = 0;  // since the last large one
 };
 

@@ -425,7 +425,12 @@ Result<void> Server::Impl::write_listen_file() {
     entries += fmt::format("{}{{\"host\":\"{}\",\"port\":{}}}", entries.empty() ? "" : ",", parsed->host,
                            parsed->port);
   }
-  return folder->write_file("listen.json", fmt::format("{{\"listen\":[{}]}}\n", entries));
+  const auto written = folder->write_file("listen.json", fmt::format("{{\"listen\":[{}]}}\n", entries));
+  if (written) return {};
+  // Only tools read it. A disk that is full needs a broker whose messages can be taken away.
+  spdlog::error("{}: the addresses are only in this log", written.error().detail);
+  folder->remove_file("listen.json");
+  return {};
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

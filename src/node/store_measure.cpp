@@ -62,7 +62,9 @@ void StoreHost::measure_on(std::shared_ptr<Measuring> measuring) {
     return post([this, measuring = std::move(measuring)]() mutable { measure_on(std::move(measuring)); });
   result.store = numbers_of(store_->stats());
   result.store.number = settings_.number;
-  result.store.state = taken_down_ ? "taken_down" : stalled_ ? "stalled" : std::string{store::name_of(state_)};
+  result.store.state = taken_down_ ? "taken_down"
+                       : stalled_  ? "stalled"
+                                   : std::string{store::name_of(state_)};
   result.store.up = is_available();
   result.store.commands_waiting = commands_.waiting();
   for (std::size_t i = 0; i < refused_.size(); ++i)

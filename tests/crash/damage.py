@@ -1,6 +1,7 @@
 """Files that were damaged while the broker was stopped, and a disk that is full."""
 
 import asyncio
+import os
 import pathlib
 import re
 import shutil
@@ -10,12 +11,13 @@ import time
 from . import amqp, load
 from .amqp import Lost, Management, Received, Receiver, Refused, Sender
 from .broker import Broker
-from .ledger import ACTIVE, Ledger, body_of
+from .ledger import ACTIVE, GONE, Ledger, body_of
 
 QUEUE = load.IDLE
 REPORTED = re.compile(r"damage|corrupt|checksum", re.IGNORECASE)
 # Enough for two segments of the one store and a bit, and what is given back when the disk was full.
 DISK_MB, FILLER_MB = 260, 80
+LEFT_MB = 4
 
 
 class Scene:
@@ -193,6 +195,44 @@ async def fill(scene):
         connection.close()
 
 
+async def take_some(scene, count):
+    """Receives and completes so many; what the broker refuses is raised."""
+    connection = await amqp.Connection.open(scene.broker.port)
+    try:
+        link = Receiver(connection, QUEUE)
+        await link.attached
+        link.give(count)
+        for _ in range(count):
+            delivery = await link.next(10)
+            if delivery is None:
+                raise Lost("no delivery within 10 s")
+            entry = scene.ledger.delivered(QUEUE, Received(delivery.payload))
+            step = scene.ledger.begin(entry, GONE)
+            amqp.check_settled(await link.settle(delivery, amqp.COMPLETE), amqp.COMPLETE)
+            scene.ledger.done(step)
+    finally:
+        connection.close()
+
+
+async def start_when_full(scene, disk, rest):
+    """Stops, leaves so many bytes of the disk, and starts: there is no room for a segment."""
+    await scene.broker.stop()
+    state = os.statvfs(disk.view)
+    with open(rest, "wb") as file:
+        file.write(bytes(state.f_bavail * state.f_frsize - (LEFT_MB << 20)))
+    await scene.broker.start()
+    await take_some(scene, 3)
+    troubles = []
+    condition = await fill(scene)
+    if condition != "com.microsoft:server-busy":
+        troubles.append(f"a send was answered with {condition}")
+    scene.broker.kill()
+    scene.ledger.crashed()
+    await scene.broker.start()
+    await take_some(scene, 3)
+    return troubles
+
+
 async def accepts_again(scene, seconds=30):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -233,7 +273,11 @@ async def full_disk(arguments, verdicts, folder):
             troubles.append("the broker ended")
         verdicts.say("a full disk refuses", troubles, f"{condition} after {accepted} messages")
 
+        rest = disk.view / "rest"
+        verdicts.say("a start on a full disk gives messages away and settles them",
+                     await start_when_full(scene, disk, rest))
         filler.unlink()
+        rest.unlink()
         verdicts.say("a disk with room again accepts",
                      [] if await accepts_again(scene) else ["no message was accepted within 30 s"])
         scene.broker.kill()
