@@ -65,10 +65,11 @@ class Members {
   void text(std::string_view name, std::string& to, bool needed) {
     const auto* value = find(name, needed);
     if (!value) return;
-    if (const auto* text = value->if_string(); text && text->size() <= history_text_bytes_max)
-      to.assign(text->data(), text->size());
-    else
-      wrong(name, "is no text, or too long");
+    const auto* text = value->if_string();
+    if (!text || text->size() > history_text_bytes_max) return wrong(name, "is no text, or too long");
+    // The writer leaves out what is empty.
+    if (needed && text->empty()) return wrong(name, "is empty");
+    to.assign(text->data(), text->size());
   }
   void number(std::string_view name, std::int64_t& to, bool needed) {
     const auto* value = find(name, needed);

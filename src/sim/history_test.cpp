@@ -58,6 +58,7 @@ TEST(History, WhatIsMissingOrWrongIsNamed) {
   };
   EXPECT_EQ(detail(R"({"t":1,"do":"send","to":"q"})"), "'id' is missing");
   EXPECT_EQ(detail(R"({"t":1,"do":"send","id":"a"})"), "'to' is missing");
+  EXPECT_EQ(detail(R"({"t":1,"do":"send","id":"a","to":""})"), "'to' is empty");
   EXPECT_EQ(detail(R"({"t":1,"do":"got","id":"a","from":"q"})"), "'seq' is missing");
   EXPECT_EQ(detail(R"({"t":"1","do":"send","id":"a","to":"q"})"), "'t' is no whole number");
   EXPECT_EQ(detail(R"({"t":1,"do":"dance"})"), "'do' is no word that is known");
