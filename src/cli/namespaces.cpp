@@ -1,4 +1,4 @@
-// `omnibus namespace list|show|create|delete`. What a namespace says of itself is standard; that a
+// `omnibus namespace list|show|create|update|delete`. What a namespace says of itself is standard; that a
 // broker holds several is ours.
 #include <fmt/format.h>
 
@@ -20,6 +20,7 @@ constexpr const char* collection = "$omnibus/namespaces";
 struct NamespaceArguments {
   std::string name;
   std::vector<std::string> hosts;
+  bool no_hosts = false;
 };
 
 int write(const std::string& text) {
@@ -82,11 +83,12 @@ int list(const Target& target) {
   return write(table.text());
 }
 
-int create(const Target& target, const NamespaceArguments& arguments) {
+// `condition` makes it a change of one that is there.
+int put(const Target& target, const NamespaceArguments& arguments, const std::string& condition) {
   auto admin = target.admin();
   if (!admin) return complain_about_usage(admin.error().detail);
   json::object document;
-  if (!arguments.hosts.empty()) {
+  if (!arguments.hosts.empty() || arguments.no_hosts) {
     json::array hosts;
     for (const auto& host : arguments.hosts) hosts.emplace_back(host);
     document["HostNames"] = std::move(hosts);
@@ -95,10 +97,10 @@ int create(const Target& target, const NamespaceArguments& arguments) {
                                  .path = fmt::format("{}/{}", collection, arguments.name),
                                  .body = json::serialize(document),
                                  .what = what_of(arguments.name),
-                                 .condition = {}});
+                                 .condition = condition});
   if (!done) return complain(done.error());
   if (target.json) return write((done->empty() ? std::string("{}") : *done) + "\n");
-  return write(fmt::format("{} is there\n", what_of(arguments.name)));
+  return write(fmt::format("{} is {}\n", what_of(arguments.name), condition.empty() ? "there" : "changed"));
 }
 
 int remove(const Target& target, const NamespaceArguments& arguments) {
@@ -131,11 +133,23 @@ void add_namespaces(CLI::App& app, int& status) {
       [](const Target& t, const NamespaceArguments&) { return list(t); });
   add("show", "The one of the connection string.", false,
       [](const Target& t, const NamespaceArguments&) { return show(t); });
-  auto [verb, arguments] = add("create", "Make one (our broker only).", true,
-                               [](const Target& t, const NamespaceArguments& a) { return create(t, a); });
-  verb->add_option("--host", arguments->hosts, "A host name it answers to; may be repeated.")
-      ->type_name("NAME")
-      ->take_all();
+  const auto add_hosts = [](CLI::App& to, NamespaceArguments& arguments) {
+    return to.add_option("--host", arguments.hosts, "A host name it answers to; may be repeated.")
+        ->type_name("NAME")
+        ->take_all();
+  };
+  const auto [create, to_create] =
+      add("create", "Make one (our broker only).", true,
+          [](const Target& t, const NamespaceArguments& a) { return put(t, a, {}); });
+  add_hosts(*create, *to_create);
+  const auto [update, to_update] = add("update", "Give one other host names (our broker only).", true,
+                                       [](const Target& t, const NamespaceArguments& a) {
+                                         if (a.hosts.empty() && !a.no_hosts)
+                                           return complain_about_usage("say --host NAME, or --no-hosts");
+                                         return put(t, a, "If-Match: *");
+                                       });
+  auto* hosts = add_hosts(*update, *to_update);
+  update->add_flag("--no-hosts", to_update->no_hosts, "Only those that its name gives it.")->excludes(hosts);
   add("delete", "Remove one with all that is in it (our broker only).", true,
       [](const Target& t, const NamespaceArguments& a) { return remove(t, a); });
 }

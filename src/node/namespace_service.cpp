@@ -106,14 +106,20 @@ void NamespaceService::get(const CallPtr& call) {
 }
 
 void NamespaceService::put(const CallPtr& call) {
-  call->action = "create";
+  // As with entities: a condition makes it a change of what is there.
+  const std::string* condition = call->request.header("If-Match");
+  call->action = condition ? "update" : "create";
+  if (condition && *condition != "*")
+    return refuse(*call, {Errc::argument_error, "If-Match can only be '*'."});
   auto document = read_namespace_document(call->request.body);
   if (!document) return refuse(*call, document.error());
-  namespaces_.create(
-      call->name, *std::move(document),
-      at_home<Namespaces::Made>(call, [this](Call& asked, const Result<Namespaces::Made>& made) {
-        finish(asked, json(made->is_new ? 201 : 200, write_namespace(made->view, settings_.port)));
-      }));
+  auto done = at_home<Namespaces::Made>(call, [this](Call& asked, const Result<Namespaces::Made>& made) {
+    finish(asked, json(made->is_new ? 201 : 200, write_namespace(made->view, settings_.port)));
+  });
+  if (condition)
+    namespaces_.update(call->name, *std::move(document), std::move(done));
+  else
+    namespaces_.create(call->name, *std::move(document), std::move(done));
 }
 
 void NamespaceService::remove(const CallPtr& call) {

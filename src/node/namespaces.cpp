@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "node/config_merge.hpp"
 #include "node/entity_notes.hpp"
+#include "node/namespace_entry.hpp"
 #include "node/shard.hpp"
 #include "node/store_host.hpp"
 
@@ -58,80 +59,6 @@ std::vector<NewEntity> entities_of(const NamespaceSettings& space, Instant now) 
           .named = topic.settings.exchange ? NamedProperties{} : NamedProperties{subscription.named}});
   }
   return result;
-}
-
-bool has_rule(const std::vector<auth::AccessRule>& rules, std::string_view name) {
-  return std::ranges::any_of(rules,
-                             [&](const auto& rule) { return equals_ignoring_case(rule.key_name, name); });
-}
-
-// The rules that are stated, and the one that every namespace has unless it is among them.
-Result<void> state_rules(NamespaceEntry& entry, const std::vector<auth::RuleDocument>& documents,
-                         Instant now) {
-  entry.rules.clear();
-  for (const auto& document : documents) {
-    auto rule = auth::make_rule(document, now);
-    if (!rule) return fail(rule.error());
-    entry.rules.push_back(*std::move(rule));
-  }
-  if (has_rule(entry.rules, auth::default_rule_name)) {
-    entry.default_rule.reset();
-  } else if (!entry.default_rule) {
-    const auto key = auth::generate_key();
-    if (!key) return fail(key.error());
-    auto rule = auth::make_default_rule(*key, now);
-    if (!rule) return fail(rule.error());
-    entry.default_rule = *std::move(rule);
-  }
-  if (entry.rules.size() + (entry.default_rule ? 1 : 0) > auth::rules_per_scope_default)
-    return fail(Errc::argument_error, "a namespace has at most {} access rules, the default one included",
-                auth::rules_per_scope_default);
-  return {};
-}
-
-std::vector<std::string> without_implied(std::vector<std::string> hosts, std::string_view name) {
-  const auto implied = implied_hosts(name);
-  std::erase_if(hosts,
-                [&](const std::string& host) { return std::ranges::find(implied, host) != implied.end(); });
-  std::ranges::sort(hosts);
-  hosts.erase(std::ranges::unique(hosts).begin(), hosts.end());
-  return hosts;
-}
-
-std::vector<std::string> all_hosts(const NamespaceEntry& entry) {
-  auto hosts = entry.host_names;
-  for (auto& host : implied_hosts(entry.name)) hosts.push_back(std::move(host));
-  return hosts;
-}
-
-// What is there and wanted otherwise; empty: nothing.
-std::string difference(const NamespaceEntry& entry, const NamespaceDocument& wanted) {
-  if (wanted.host_names && without_implied(*wanted.host_names, entry.name) != entry.host_names)
-    return "HostNames";
-  if (!wanted.rules) return "";
-  std::size_t named = 0;
-  for (const auto& document : *wanted.rules) {
-    // Whoever sends back what he was shown names the default rule too.
-    const bool is_default =
-        entry.default_rule && equals_ignoring_case(document.key_name, auth::default_rule_name);
-    const auto found = std::ranges::find_if(entry.rules, [&](const auto& rule) {
-      return equals_ignoring_case(rule.key_name, document.key_name);
-    });
-    if (!is_default && found == entry.rules.end()) return "AuthorizationRules";
-    const auth::AccessRule& present = is_default ? *entry.default_rule : *found;
-    const auto fits = [](const std::optional<std::string>& key, const std::string& is) {
-      return !key || key->empty() || *key == is;
-    };
-    auth::Rights rights;
-    for (const auto right : document.rights) rights.add(right);
-    if (present.rights != rights) return "AuthorizationRules";
-    if (is_default) continue;
-    if (!fits(document.primary_key, present.primary_key) ||
-        !fits(document.secondary_key, present.secondary_key))
-      return "AuthorizationRules";
-    ++named;
-  }
-  return named == entry.rules.size() ? "" : "AuthorizationRules";
 }
 
 std::unexpected<Error> no_namespace(std::string_view name) {
@@ -241,9 +168,8 @@ Result<void> Namespaces::add_room(NamespaceEntry entry, const NamespaceSettings*
   facts->hosts = all_hosts(entry);
   if (number == 0) {
     facts->rules = setting_.default_rules;
-  } else {
-    for (auto& rule : effective_rules(entry, setting_.only_loopback))
-      if (auto put = facts->rules.put("", std::move(rule)); !put) return put;
+  } else if (auto put = put_rules(entry, facts->rules); !put) {
+    return put;
   }
   // Told by whichever shard lets go of it; the default one stays to the end.
   if (number != 0)
@@ -359,6 +285,12 @@ void Namespaces::for_each(const std::function<void(const std::string&, Catalogue
   for (const auto& [number, room] : rooms_) call(room->entry.name, *room->catalogue);
 }
 
+Result<void> Namespaces::put_rules(const NamespaceEntry& entry, auth::AccessRules& rules) const {
+  for (auto& rule : effective_rules(entry, setting_.only_loopback))
+    if (auto put = rules.put("", std::move(rule)); !put) return put;
+  return {};
+}
+
 NamespaceView Namespaces::view_of(const Room& room) const {
   NamespaceView view;
   view.name = room.entry.name;
@@ -433,6 +365,14 @@ const std::string* Namespaces::owner_of(const std::string& host, std::string_vie
   return nullptr;
 }
 
+Result<void> Namespaces::hosts_are_free(const NamespaceEntry& entry) const {
+  for (const auto& host : all_hosts(entry))
+    if (const auto* owner = owner_of(host, entry.name))
+      return fail(Errc::entity_already_exists, "The host name '{}' belongs to the namespace '{}'.", host,
+                  *owner);
+  return {};
+}
+
 Result<NamespaceEntry> Namespaces::new_entry(std::string name, const NamespaceDocument& wanted,
                                              Instant now) const {
   if (!is_namespace_name(name))
@@ -447,10 +387,7 @@ Result<NamespaceEntry> Namespaces::new_entry(std::string name, const NamespaceDo
   entry.name = std::move(name);
   entry.created = now;
   entry.host_names = without_implied(wanted.host_names.value_or(std::vector<std::string>{}), entry.name);
-  for (const auto& host : all_hosts(entry))
-    if (const auto* owner = owner_of(host, entry.name))
-      return fail(Errc::entity_already_exists, "The host name '{}' belongs to the namespace '{}'.", host,
-                  *owner);
+  if (auto free = hosts_are_free(entry); !free) return fail(free.error());
   if (auto done = state_rules(entry, wanted.rules.value_or(std::vector<auth::RuleDocument>{}), now); !done)
     return fail(done.error());
   return entry;
@@ -491,19 +428,65 @@ void Namespaces::create_now(std::string name, NamespaceDocument wanted, Answer<M
          // The rules were judged before; what fails now would be our own mistake.
          if (auto added = add_room(std::move(entry), nullptr); !added) return answer(fail(added.error()));
          spdlog::info("namespace '{}' is made", rooms_.at(number)->entry.name);
-         auto told = std::make_shared<std::pair<std::size_t, Answer<Made>>>(setting_.roads.shards.size(),
-                                                                            std::move(answer));
-         for (Shard* shard : setting_.roads.shards)
-           shard->put_space(rooms_.at(number)->facts, [this, number, told] {
-             post([this, number, told] {
-               if (--told->first != 0) return;
-               const auto room = rooms_.find(number);
-               if (room == rooms_.end())
-                 return told->second(fail(Errc::not_found, "It was dropped at once."));
-               told->second(Made{view_of(*room->second), true});
-             });
-           });
+         tell_shards(number, true, std::move(answer));
        });
+}
+
+void Namespaces::tell_shards(std::uint32_t number, bool is_new, Answer<Made> answer) {
+  auto told =
+      std::make_shared<std::pair<std::size_t, Answer<Made>>>(setting_.roads.shards.size(), std::move(answer));
+  for (Shard* shard : setting_.roads.shards)
+    shard->put_space(rooms_.at(number)->facts, [this, number, is_new, told] {
+      post([this, number, is_new, told] {
+        if (--told->first != 0) return;
+        const auto room = rooms_.find(number);
+        if (room == rooms_.end()) return told->second(fail(Errc::not_found, "It was dropped at once."));
+        told->second(Made{view_of(*room->second), is_new});
+      });
+    });
+}
+
+void Namespaces::update(std::string name, NamespaceDocument wanted, Answer<Made> answer) {
+  change([this, name = std::move(name), wanted = std::move(wanted), answer = std::move(answer)]() mutable {
+    update_now(name, wanted, std::move(answer));
+  });
+}
+
+void Namespaces::update_now(const std::string& name, const NamespaceDocument& wanted, Answer<Made> answer) {
+  const auto refuse = [&](std::unexpected<Error> error) {
+    answer(std::move(error));
+    next();
+  };
+  if (changes_.size() > changes_max)
+    return refuse(fail(Errc::server_busy, "Too many changes of namespaces are under way."));
+  if (equals_ignoring_case(rooms_.at(0)->entry.name, name))
+    return refuse(fail(Errc::not_allowed, "The default namespace is changed by the configuration."));
+  const NamespaceEntry* present = register_.find(name);
+  if (present == nullptr) return refuse(no_namespace(name));
+  NamespaceEntry entry = *present;
+  if (wanted.host_names) entry.host_names = without_implied(*wanted.host_names, entry.name);
+  if (auto free = hosts_are_free(entry); !free) return refuse(std::unexpected(free.error()));
+  if (wanted.rules) {
+    const auto done =
+        state_rules(entry, without_shown_default(*wanted.rules, entry, setting_.only_loopback), wall_now());
+    if (!done) return refuse(std::unexpected(done.error()));
+  }
+  auto facts = std::make_shared<SpaceFacts>(*rooms_.at(entry.number)->facts);
+  facts->hosts = all_hosts(entry);
+  facts->rules = auth::AccessRules{};
+  if (auto put = put_rules(entry, facts->rules); !put) return refuse(std::unexpected(put.error()));
+  NamespaceRegister after = register_;
+  for (NamespaceEntry& one : after.entries)
+    if (one.number == entry.number) one = entry;
+  save(std::move(after), [this, entry = std::move(entry), facts = std::move(facts),
+                          answer = std::move(answer)](Result<void> saved) mutable {
+    if (!saved) return answer(fail(saved.error()));
+    const std::uint32_t number = entry.number;
+    spdlog::info("namespace '{}' is changed", entry.name);
+    rooms_.at(number)->entry = std::move(entry);
+    rooms_.at(number)->facts = std::move(facts);
+    tell_shards(number, false, std::move(answer));
+  });
 }
 
 void Namespaces::drop(std::string name, Answer<void> answer) {

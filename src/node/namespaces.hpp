@@ -76,6 +76,9 @@ class Namespaces {
     bool is_new = false;
   };
   void create(std::string name, NamespaceDocument wanted, Answer<Made> answer);
+  // What `wanted` names replaces what is there: host names, access rules. Connections go on. `not_found`;
+  // `not_allowed` for the default one, which the configuration describes; and as create() refuses.
+  void update(std::string name, NamespaceDocument wanted, Answer<Made> answer);
   // With all entities and messages; its connections are closed. `not_found`; `not_allowed` for the default
   // one.
   void drop(std::string name, Answer<void> answer);
@@ -101,6 +104,8 @@ class Namespaces {
   [[nodiscard]] NamespaceView view_of(const Room& room) const;
   // The namespace that has it, but for the one of this name; null: none.
   [[nodiscard]] const std::string* owner_of(const std::string& host, std::string_view but_for) const;
+  [[nodiscard]] Result<void> hosts_are_free(const NamespaceEntry& entry) const;
+  [[nodiscard]] Result<void> put_rules(const NamespaceEntry& entry, auth::AccessRules& rules) const;
   [[nodiscard]] Result<NamespaceEntry> new_entry(std::string name, const NamespaceDocument& wanted,
                                                  Instant now) const;
   // What the configuration wants of entities that were there already; then ready_one().
@@ -113,6 +118,9 @@ class Namespaces {
   void change(net::Task task);
   void next();
   void create_now(std::string name, NamespaceDocument wanted, Answer<Made> answer);
+  void update_now(const std::string& name, const NamespaceDocument& wanted, Answer<Made> answer);
+  // Answers when every shard knows what its room says.
+  void tell_shards(std::uint32_t number, bool is_new, Answer<Made> answer);
   void drop_now(const std::string& name, Answer<void> answer);
   // On the disk, then in memory.
   void save(NamespaceRegister wanted, std::move_only_function<void(Result<void>)> done);

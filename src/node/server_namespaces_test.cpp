@@ -95,6 +95,46 @@ TEST_F(ServerNamespaces, AKeyOfOneIsRefusedInTheOther) {
   EXPECT_EQ(http.ask("GET", "/out").status, 200) << "nobody has this name, so it is the default one's";
 }
 
+TEST_F(ServerNamespaces, HostNamesAndRulesChangeWhileConnectionsGoOn) {
+  auto server = start(options_with(2, R"("Queues": [{"Name": "q"}])"));
+  ASSERT_TRUE(server);
+  std::string address = server->addresses()[0];
+  HttpClient http(address);
+  const auto change = [&](std::string_view name, std::string_view body) {
+    return http.ask("PUT", fmt::format("/$omnibus/namespaces/{}", name), body, "If-Match: *\r\n");
+  };
+  ASSERT_EQ(http.ask("PUT", "/$omnibus/namespaces/shop", R"({"HostNames":["old.test"]})").status, 201);
+  http.as("old.test", "RootManageSharedAccessKey", "SAS_KEY_VALUE");
+  ASSERT_EQ(http.put("/box", queue).status, 201);
+  AmqpClient before(address, at("old.test"));
+  send_one(before, "box", "one");
+
+  http.as("localhost", "RootManageSharedAccessKey", "SAS_KEY_VALUE");
+  EXPECT_EQ(change("nobody", "{}").status, 404);
+  EXPECT_EQ(change("sbemulatorns", "{}").status, 400);
+  EXPECT_EQ(change("shop", R"({"HostNames":["sbemulatorns.localhost"]})").status, 409);
+  const auto changed = change("SHOP", R"({"HostNames":["new.test"]})");
+  EXPECT_EQ(changed.status, 200) << changed.body;
+  EXPECT_THAT(changed.body, AllOf(HasSubstr("new.test"), Not(HasSubstr("old.test"))));
+  const auto with_rule = change("shop", R"({"AuthorizationRules":[
+      {"KeyName": "RootManageSharedAccessKey", "PrimaryKey": "SAS_KEY_VALUE", "Rights": ["Manage", "Send", "Listen"]},
+      {"KeyName": "app", "PrimaryKey": "only-app", "Rights": ["Send", "Listen"]}]})");
+  EXPECT_EQ(with_rule.status, 200) << with_rule.body;
+  EXPECT_THAT(register_text(), Not(HasSubstr("SAS_KEY_VALUE"))) << "the default rule keeps its own key";
+
+  send_one(before, "box", "two");
+  AmqpClient after(address, {.host = "new.test", .rule = "app", .key = "only-app"});
+  EXPECT_THAT(take(after, "box", 2), ElementsAre("one", "two"));
+  http.as("old.test", "RootManageSharedAccessKey", "SAS_KEY_VALUE");
+  EXPECT_EQ(http.ask("GET", "/q").status, 200) << "a name that nobody has is the default one's";
+
+  server.reset();
+  server = start(options_with(2, R"("Queues": [{"Name": "q"}])"));
+  ASSERT_TRUE(server);
+  const AmqpClient again(server->addresses()[0], {.host = "new.test", .rule = "app", .key = "only-app"});
+  EXPECT_TRUE(again.is_open());
+}
+
 TEST_F(ServerNamespaces, ATestGetsItsOwnInOneCall) {
   const auto server = start(options_with(2, R"("Queues": [{"Name": "q"}])"));
   ASSERT_TRUE(server);

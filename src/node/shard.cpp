@@ -59,7 +59,7 @@ std::uint32_t Shard::enter(Asker& asker) {
 
 void Shard::put_space(std::shared_ptr<const SpaceFacts> facts, net::Task done) {
   reactor_.post(while_alive(life_, [this, facts = std::move(facts), done = std::move(done)]() mutable {
-    spaces_.put(std::move(facts));
+    spaces_.put(facts);
     done();
   }));
 }

@@ -19,8 +19,21 @@ void Space::apply(const DirectoryChanges& changes) {
   }
 }
 
-void Spaces::put(std::shared_ptr<const SpaceFacts> facts) {
+void Space::update(std::shared_ptr<const SpaceFacts> facts) {
+  facts_ = std::move(facts);
+  const auto rules = facts_->rules.rules_on("");
+  if (auto put = rules_.replace("", {rules.begin(), rules.end()}); !put)
+    spdlog::error("namespace='{}' the access rules are not in effect: {}", facts_->name, put.error().detail);
+}
+
+void Spaces::put(const std::shared_ptr<const SpaceFacts>& facts) {
   const std::uint32_t number = facts->number;
+  if (const auto present = find(number)) {
+    std::erase_if(by_host_, [&](const auto& one) { return one.second == present; });
+    present->update(facts);
+    for (const std::string& host : facts->hosts) by_host_.insert_or_assign(host, present);
+    return;
+  }
   check(number == 0 || !by_number_.empty(), "the default namespace comes first");
   // A token that names no host is for whoever has its key.
   const auto owns_host = [this, number](std::string_view host) {

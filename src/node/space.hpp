@@ -25,7 +25,7 @@ namespace omnibus::node {
 
 class AdminDesk;
 
-// What all shards are told of a namespace; never changes.
+// What all shards are told of a namespace. Never changes: who changes a namespace tells new ones.
 struct SpaceFacts {
   std::uint32_t number = 0;  // 0: the default one, which has every host name that no other has
   std::string name{};
@@ -57,9 +57,11 @@ class Space {
   [[nodiscard]] const auth::TokenValidator& validator() const { return validator_; }
   [[nodiscard]] const Directory& directory() const { return directory_; }
   void apply(const DirectoryChanges& changes);
+  // Its host names and access rules changed; connections go on.
+  void update(std::shared_ptr<const SpaceFacts> facts);
 
  private:
-  const std::shared_ptr<const SpaceFacts> facts_;
+  std::shared_ptr<const SpaceFacts> facts_;
   auth::AccessRules rules_;
   const auth::SaslPolicy sasl_;
   const auth::TokenValidator validator_;
@@ -75,7 +77,8 @@ class Spaces {
   Spaces(const auth::SaslSettings& settings, const auth::JwtIssuers& issuers)
       : settings_(settings), issuers_(issuers) {}
 
-  void put(std::shared_ptr<const SpaceFacts> facts);
+  // A new one, or other facts of one that is there.
+  void put(const std::shared_ptr<const SpaceFacts>& facts);
   void drop(std::uint32_t number);
   // Null: there is none.
   [[nodiscard]] SpacePtr find(std::uint32_t number) const;
