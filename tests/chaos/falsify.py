@@ -23,13 +23,16 @@ class Story:
 
 
 def completed(story, **values):
-    """(got, settled) of a delivery that was completed outside of a transaction, with an answer."""
+    """(got, settled) of a delivery that was completed outside of a transaction, with an answer; the send had one too,
+    and the message may neither come later nor go by itself."""
+    accepted = {event["id"] for event in story.of("sent", result="accepted")}
+    lasting = {event["id"] for event in story.of("send") if "ttl" not in event and "at" not in event} & accepted
     answers = {(e["who"], e["id"], e["seq"]): e for e in story.of("settled", how="complete", result="accepted")
                if not e["from"].endswith("$DeadLetterQueue")}
     in_transactions = {e["id"] for e in story.of("settle") if "tx" in e}
     for event in story.of("got", **values):
         answer = answers.get((event["who"], event["id"], event["seq"]))
-        if answer and event["id"] not in in_transactions and "until" in event:
+        if answer and event["id"] in lasting and event["id"] not in in_transactions and "until" in event:
             yield event, answer
 
 
@@ -116,6 +119,8 @@ def expired(story):
     for each in story.events:
         if each.get("id") == event["id"] and each["do"] in ("got", "settle", "settled"):
             each["t"] += 60_000_000
+            if "until" in each:
+                each["until"] += 60_000_000
 
 
 STORIES = {"L": lost, "G": ghost, "D": doubled, "C": miscounted, "T": halved, "U": duplicated, "O": disordered,
