@@ -149,6 +149,10 @@ TEST(Failure, ASmallSpareGrowsWhenThereIsSpace) {
   rig.disk->set_capacity(400u << 10);
   ASSERT_TRUE(rig.open());
   EXPECT_THAT(rig.owner.space, ElementsAre(false));
+  rig.journal->probe_space();
+  rig.append("while it is asked for more");
+  rig.commit();
+  EXPECT_THAT(rig.owner.failures, IsEmpty());
   rig.disk->set_capacity(UINT64_MAX);
   rig.journal->probe_space();
   rig.run();
@@ -156,9 +160,9 @@ TEST(Failure, ASmallSpareGrowsWhenThereIsSpace) {
   rig.append(std::string(1u << 20, 'x'));
   rig.append("beside it");
   rig.commit();
-  EXPECT_EQ(rig.segments_on_disk(), 1u);
+  EXPECT_EQ(rig.segments_on_disk(), 2u);
   rig.crash_and_open();
-  EXPECT_EQ(rig.owner.replayed.size(), 2u);
+  EXPECT_EQ(rig.owner.replayed.size(), 3u);
 }
 
 TEST(Failure, FullDiskWithoutReserveClosesAndRecoversWithSpace) {

@@ -22,29 +22,21 @@ constexpr std::uint8_t zeros[256u << 10] = {};
 constexpr std::uint64_t small_share = 64;
 constexpr std::uint64_t small_bytes_min = 64u << 10;
 
-// Makes a file, or takes `spare` and makes it longer. Where there is no room: as long as it was.
-Result<Spare> reserve(Folder& folder, Spare spare, std::span<const std::uint64_t> sizes) {
-  const bool is_new = spare.file == nullptr;
-  if (is_new) {
-    auto file = folder.create(spare.name);
-    if (!file) return fail(file.error());
-    spare.file = std::move(*file);
-  }
+// A file of the first of these sizes that there is room for.
+Result<Spare> reserve(Folder& folder, std::string name, std::span<const std::uint64_t> sizes) {
+  auto file = folder.create(name);
+  if (!file) return fail(file.error());
   Result<void> done;
   for (const std::uint64_t size : sizes) {
-    done = spare.file->allocate(size);
-    if (done) done = spare.file->sync();
-    if (done) {
-      spare.bytes = size;
-      return spare;
-    }
+    done = (*file)->allocate(size);
+    if (done) done = (*file)->sync();
+    if (done) return Spare{std::move(*file), std::move(name), size};
     if (done.error().code != Errc::resource_limit_exceeded) break;
     // What was reserved of it is given back.
-    if (auto cut = spare.file->truncate(spare.bytes); !cut) return fail(cut.error());
+    if (auto cut = (*file)->truncate(0); !cut) return fail(cut.error());
   }
-  if (!is_new) return spare;
-  spare.file.reset();
-  static_cast<void>(folder.remove(spare.name));
+  file->reset();
+  static_cast<void>(folder.remove(name));
   return fail(done.error());
 }
 
@@ -80,28 +72,35 @@ void Spares::make(Least least, std::move_only_function<void()> tried) {
   if (!spare_.file && least == Least::small)
     for (std::uint64_t size = segment_bytes_ / small_share; size >= small_bytes_min; size /= 2)
       sizes.push_back(size);
-  Spare begun = take();
-  // A name of its own: the spare before may be on its way to become a segment.
-  if (!begun.file) begun.name = spare_name(++made_);
+  // A name of its own: the spare before may be on its way to become a segment. A small one stays until there
+  // is a whole one: somebody may need it meanwhile.
   run_task(
       runners_.background, runners_.post, session_,
-      [folder = folder_, sizes = std::move(sizes), begun = std::move(begun)]() mutable {
-        return reserve(*folder, std::move(begun), sizes);
+      [folder = folder_, sizes = std::move(sizes), name = spare_name(++made_)] {
+        return reserve(*folder, name, sizes);
       },
       [this, tried = std::move(tried)](Result<Spare> spare) mutable {
         under_way_ = false;
         const bool was_full = full_;
         if (spare) {
+          if (spare_.file) discard(take());
           spare_ = std::move(*spare);
           full_ = spare_.bytes < segment_bytes_;
           exhausted_ = false;
         } else if (spare.error().code == Errc::resource_limit_exceeded) {
-          full_ = exhausted_ = true;
+          full_ = true;
+          exhausted_ = !spare_.file;
         }
         // Other errors show themselves, and stop the journal, when the segment is really needed.
         if (full_ != was_full) on_space_(!full_);
         if (tried) tried();
       });
+}
+
+void Spares::discard(Spare spare) {
+  // Only space is at stake, and the next open tidies up as well.
+  runners_.background(
+      [folder = folder_, spare = std::move(spare)] { static_cast<void>(folder->remove(spare.name)); });
 }
 
 void Spares::write_piece() {

@@ -56,6 +56,7 @@ class Spares {
 
  private:
   void write_piece();
+  void discard(Spare spare);
 
   std::shared_ptr<Folder> folder_;
   const std::uint64_t segment_bytes_;
