@@ -97,7 +97,7 @@ void MetricsDesk::begin() {
                        });
                      });
   for (Shard* shard : roads_.shards)
-    shard->reactor().post([this, gathering, shard] {
+    shard->post([this, gathering, shard] {
       post([this, gathering, numbers = shard->measure()] {
         if (gathering->over) return;
         gathering->metrics.connections += numbers;

@@ -188,7 +188,7 @@ Result<void> Server::Impl::prepare() {
 
   pool->start();
   running = true;
-  for (const auto& shard : shards) shard->reactor().post([&shard] { shard->start_pulse(); });
+  for (const auto& shard : shards) shard->post([&shard] { shard->start_pulse(); });
   if (auto done = open_stores(); !done) return fail(done.error());
   return listen(*std::move(tls));
 }
@@ -515,7 +515,7 @@ void Server::reopen_logs() {
 void Server::begin_shutdown() {
   impl_->listeners_plane->serves(false);
   impl_->listener->stop_accepting();
-  for (const auto& shard : impl_->shards) shard->reactor().post([&shard] { shard->say_goodbye(); });
+  for (const auto& shard : impl_->shards) shard->post([&shard] { shard->say_goodbye(); });
 }
 
 void Server::close_stores() { impl_->close_stores(); }

@@ -58,14 +58,14 @@ std::uint32_t Shard::enter(Asker& asker) {
 }
 
 void Shard::put_space(std::shared_ptr<const SpaceFacts> facts, net::Task done) {
-  reactor_.post(while_alive(life_, [this, facts = std::move(facts), done = std::move(done)]() mutable {
+  post([this, facts = std::move(facts), done = std::move(done)]() mutable {
     spaces_.put(facts);
     done();
-  }));
+  });
 }
 
 void Shard::drop_space(std::uint32_t number, net::Task done) {
-  reactor_.post(while_alive(life_, [this, number, done = std::move(done)]() mutable {
+  post([this, number, done = std::move(done)]() mutable {
     const auto space = spaces_.find(number);
     spaces_.drop(number);
     if (space)
@@ -73,12 +73,11 @@ void Shard::drop_space(std::uint32_t number, net::Task done) {
         stream.close({Errc::not_found, fmt::format("The namespace '{}' is gone.", space->facts().name)});
       });
     done();
-  }));
+  });
 }
 
 void Shard::change_directory(std::uint32_t name_space, std::shared_ptr<const DirectoryChanges> changes) {
-  reactor_.post(
-      while_alive(life_, [this, name_space, changes = std::move(changes)] { apply(name_space, *changes); }));
+  post([this, name_space, changes = std::move(changes)] { apply(name_space, *changes); });
 }
 
 void Shard::apply(std::uint32_t name_space, const DirectoryChanges& changes) {

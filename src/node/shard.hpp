@@ -96,6 +96,8 @@ class Shard {
   // The right to answer a request of this shard, counted when it is used.
   [[nodiscard]] net::HttpReply counted(net::HttpReply reply);
 
+  // On this shard's thread, and never when the shard is gone: a loop that ends runs what was posted to it.
+  void post(net::Task task) { reactor_.post(while_alive(life_, std::move(task))); }
   [[nodiscard]] net::Reactor& reactor() { return reactor_; }
   [[nodiscard]] links::Now now() const { return {reactor_.now(), wall_now(), place_.roads->clock.ahead()}; }
 

@@ -33,9 +33,9 @@ void TestClock::advance(std::chrono::milliseconds by, std::move_only_function<vo
   };
   // Entities that were idle for too long are gone by now: the catalogue tells that to every shard.
   const auto tell_shards = [&roads = roads_, at_home] {
-    roads.shards.front()->reactor().post([&roads, at_home] {
+    roads.shards.front()->post([&roads, at_home] {
       const auto heard = after(roads.shards.size(), at_home);
-      for (Shard* shard : roads.shards) shard->reactor().post(heard);
+      for (Shard* shard : roads.shards) shard->post(heard);
     });
   };
   std::size_t stores = 0;
