@@ -96,13 +96,18 @@ void Batch::seal_entry(const Entry& entry, Position position, std::uint64_t stor
   std::memcpy(at, &sum, sizeof(sum));
 }
 
-void Batch::seal(std::uint64_t store) {
+void Batch::seal(std::uint64_t store, EndMark mark) {
   check(!empty());
   RecordHeader last;
   std::uint8_t* last_at = flat_.data() + entries_.back().flat;
   std::memcpy(&last, last_at, sizeof(last));
   last.flags |= flag_batch_end;
   std::memcpy(last_at, &last, sizeof(last));
+  if (mark == EndMark::with) {
+    const RecordHeader end = end_mark(store, Position{first_.segment(), this->end()}, number_);
+    const Bytes bytes = bytes_of(end);
+    flat_.insert(flat_.end(), bytes.begin(), bytes.end());
+  }
 
   pieces_.clear();
   std::uint64_t run = 0;  // where the run of flat bytes that is not yet a piece begins

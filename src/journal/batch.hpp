@@ -31,8 +31,10 @@ class Batch {
   // Just past the last record.
   [[nodiscard]] std::uint32_t end() const { return first_.offset() + static_cast<std::uint32_t>(bytes_); }
 
-  // Marks the last record and computes the checksums; then pieces() are the bytes to write at first().
-  void seal(std::uint64_t store);
+  // Marks the last record and computes the checksums; then pieces() are the bytes to write at first(), and
+  // behind them the mark of the end where that is wanted.
+  enum class EndMark : std::uint8_t { without, with };
+  void seal(std::uint64_t store, EndMark mark);
   [[nodiscard]] const std::vector<Bytes>& pieces() const { return pieces_; }
 
  private:

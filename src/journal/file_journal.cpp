@@ -187,10 +187,10 @@ void FileJournal::go_on_closing() {
   }
   run(
       runners_.write, session_,
-      [writer = std::move(writer_), folder = folder_, spare = spares_.take()] {
+      [writer = std::move(writer_), folder = folder_, spares = spares_.take_all()] {
         writer->finish();
         // Only space is at stake, and the next open tidies up as well.
-        if (spare.file) static_cast<void>(folder->remove(spare.name));
+        for (const Spare& spare : spares) static_cast<void>(folder->remove(spare.name));
         return true;
       },
       [this](bool) {
@@ -327,6 +327,7 @@ void FileJournal::read(Position position, ReadDone done) {
     });
     return;
   }
+  ++reads_under_way_[number];
   std::shared_ptr<File> file;
   if (const auto found = read_files_.find(number); found != read_files_.end()) file = found->second;
   run(
@@ -334,6 +335,7 @@ void FileJournal::read(Position position, ReadDone done) {
       [folder = folder_, file = std::move(file), store = store_, position,
        most = settings_.record_bytes_max]() { return read_record(*folder, file, store, position, most); },
       [this, number, position, done = std::move(done)](ReadOutcome outcome) mutable {
+        if (--reads_under_way_[number] == 0) reads_under_way_.erase(number);
         if (outcome.file && segments_.contains(number)) {
           if (read_files_.size() >= read_files_max) read_files_.erase(read_files_.begin());
           read_files_[number] = std::move(outcome.file);
@@ -420,16 +422,14 @@ void FileJournal::maintain() {
 }
 
 void FileJournal::remove_segment(std::uint32_t number) {
+  const std::uint32_t bytes = segments_[number].end;
   segments_.erase(number);
   read_files_.erase(number);
-  run(
-      runners_.background, session_,
-      [folder = folder_, number] {
-        // A removal that a crash undoes, or that fails, leaves a segment which the next open finds dead.
-        const auto removed = folder->remove(segment_name(number));
-        return removed && folder->sync();
-      },
-      [this](bool) { probe_space(); });
+  // Who reads it gets the bytes of its record or none, never those of another segment. What is much shorter
+  // than a segment, or longer, would have to be made one.
+  const bool is_good = settings_.preallocate && !reads_under_way_.contains(number) &&
+                       bytes >= settings_.segment_bytes / 2 && bytes <= settings_.segment_bytes;
+  spares_.let_go(number, is_good, [this] { probe_space(); });
 }
 
 void FileJournal::end_relocation() {
@@ -542,7 +542,11 @@ void FileJournal::install_checkpoint() {
       [this](const Result<void>& installed) {
         const Position covers = checkpoint_->covers;
         checkpoint_.reset();
-        if (!installed) return owner_.on_checkpoint_end(fail(installed.error()));
+        if (!installed) {
+          // It may have lacked the space that is kept here.
+          spares_.give_back();
+          return owner_.on_checkpoint_end(fail(installed.error()));
+        }
         covers_ = covers;
         maintain();
         owner_.on_checkpoint_end(covers);

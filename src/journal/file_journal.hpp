@@ -159,6 +159,7 @@ class FileJournal final : public Journal {
   Position covers_;
 
   std::map<std::uint32_t, std::shared_ptr<File>> read_files_;
+  std::map<std::uint32_t, std::uint32_t> reads_under_way_;  // by segment
   bool mark_written_ = false;
   std::move_only_function<void()> closed_;
   Stats counted_;

@@ -35,6 +35,14 @@ std::uint64_t record_checksum(Bytes record, std::uint64_t seed) {
   return sum == 0 ? 1 : sum;
 }
 
+RecordHeader end_mark(std::uint64_t store, Position position, std::uint32_t batch) {
+  RecordHeader mark;
+  mark.batch = batch;
+  mark.flags = flag_end_mark;
+  mark.checksum = record_checksum(bytes_of(mark), record_seed(store, position));
+  return mark;
+}
+
 std::uint64_t header_checksum(const SegmentHeader& header) {
   return hash_bytes(bytes_of(header).first(offsetof(SegmentHeader, checksum)), segment_magic);
 }

@@ -40,6 +40,8 @@ enum RecordFlag : std::uint16_t {
   // Written by the journal for itself (the mark of a clean close), not shown to the owner.
   flag_internal = 8,
   flags_known = 15,
+  // No record: what lies in front of it was the end of the log, whatever the bytes behind it are.
+  flag_end_mark = 16,
 };
 
 struct RecordHeader {
@@ -69,6 +71,10 @@ constexpr std::uint32_t body_bytes_max = 1u << 30;
 [[nodiscard]] std::uint64_t record_seed(std::uint64_t store, Position position);
 // `record` is the header and the whole body in one run.
 [[nodiscard]] std::uint64_t record_checksum(Bytes record, std::uint64_t seed);
+
+// What stands behind `batch` in a file that held another segment before, until the next batch takes its
+// place.
+[[nodiscard]] RecordHeader end_mark(std::uint64_t store, Position position, std::uint32_t batch);
 
 [[nodiscard]] std::uint64_t header_checksum(const SegmentHeader& header);
 [[nodiscard]] bool is_valid(const SegmentHeader& header);

@@ -88,7 +88,18 @@ Result<std::optional<SegmentReader::Item>> SegmentReader::try_record(std::uint64
   return item;
 }
 
+Result<bool> SegmentReader::is_end_marked(std::uint64_t offset) {
+  if (offset + sizeof(RecordHeader) > end_) return false;
+  const auto bytes = window(offset, sizeof(RecordHeader));
+  if (!bytes) return fail(bytes.error());
+  const RecordHeader mark =
+      end_mark(store_, Position{segment_, static_cast<std::uint32_t>(offset)}, last_batch_);
+  return std::memcmp(bytes->data(), &mark, sizeof(mark)) == 0;
+}
+
 Result<SegmentReader::Step> SegmentReader::gap_from(std::uint64_t offset) {
+  const auto is_marked = is_end_marked(offset);
+  if (!is_marked) return fail(is_marked.error());
   budget_ = budget_bytes;
   Gap gap;
   gap.from = static_cast<std::uint32_t>(offset);
@@ -136,7 +147,7 @@ Result<SegmentReader::Step> SegmentReader::gap_from(std::uint64_t offset) {
   }
   offset_ = end_;
   // Zeros up to the end are space that was reserved and never used, unless the end is known to be here.
-  if (used == offset && !end_known_) return Step{End{gap.from}};
+  if ((used == offset || *is_marked) && !end_known_) return Step{End{gap.from}};
   gap.to = static_cast<std::uint32_t>(end_known_ ? end_ : used);
   gap.at_end = true;
   return Step{gap};

@@ -27,7 +27,7 @@ class SegmentReader {
     std::uint16_t flags = 0;
   };
   // No record here, from `from` up to `to`, which is the next record, or the end when `at_end`. Zeros up
-  // to an end that is not known are no gap, nor part of one.
+  // to an end that is not known are no gap, nor part of one; nor is what lies behind a mark of the end.
   struct Gap {
     std::uint32_t from = 0;
     std::uint32_t to = 0;
@@ -48,6 +48,7 @@ class SegmentReader {
   [[nodiscard]] Result<Bytes> window(std::uint64_t offset, std::uint64_t bytes);
   // The record at `offset`, if there is a valid one.
   [[nodiscard]] Result<std::optional<Item>> try_record(std::uint64_t offset);
+  [[nodiscard]] Result<bool> is_end_marked(std::uint64_t offset);
   [[nodiscard]] Result<Step> gap_from(std::uint64_t offset);
 
   File& file_;

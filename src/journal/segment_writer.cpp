@@ -1,6 +1,8 @@
 #include "journal/segment_writer.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "base/check.hpp"
 
@@ -20,8 +22,9 @@ Failure SegmentWriter::closed_by(Error error) {
 }
 
 std::optional<Failure> SegmentWriter::roll(const Batch& batch, Spare given) {
-  const std::uint64_t wanted =
+  std::uint64_t wanted =
       std::max<std::uint64_t>(given.file ? given.bytes : start_.segment_bytes, batch.end());
+  if (given.used_before) wanted += sizeof(RecordHeader);  // the end mark behind the last batch
   std::unique_ptr<File> spare = std::move(given.file);
   finish();
   if (!spare) {
@@ -41,10 +44,12 @@ std::optional<Failure> SegmentWriter::roll(const Batch& batch, Spare given) {
   header.previous = start_.previous;
   header.previous_end = start_.previous_end;
   header.checksum = header_checksum(header);
-  const Bytes bytes = bytes_of(header);
+  // Without records it is empty, whatever lies behind.
+  const RecordHeader mark = end_mark(header.store, Position{header.segment, first_offset}, 0);
+  const std::array<Bytes, 2> pieces{bytes_of(header), bytes_of(mark)};
   // The name appears only when the header is safe: a segment that exists proves that all before it were
   // durable.
-  auto done = spare->write(0, {&bytes, 1});
+  auto done = spare->write(0, std::span{pieces}.first(given.used_before ? 2 : 1));
   if (done) done = spare->sync();
   if (done) done = folder_->rename(given.name, segment_name(batch.segment()));
   if (done) done = folder_->sync();
@@ -52,6 +57,7 @@ std::optional<Failure> SegmentWriter::roll(const Batch& batch, Spare given) {
   file_ = std::move(spare);
   segment_ = batch.segment();
   end_ = first_offset;
+  end_mark_ = given.used_before ? Batch::EndMark::with : Batch::EndMark::without;
   return std::nullopt;
 }
 
@@ -64,7 +70,7 @@ std::optional<Failure> SegmentWriter::write(Batch& batch, Spare spare) {
     if (failure) return failure;
   }
   check(batch.first().offset() == end_, "batches follow each other");
-  batch.seal(start_.store);
+  batch.seal(start_.store, end_mark_);
   auto done = file_->write(batch.first().offset(), batch.pieces());
   if (done) done = file_->sync();
   if (done) done = epoch_->still(start_.epoch);

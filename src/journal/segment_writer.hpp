@@ -47,6 +47,7 @@ class SegmentWriter {
   std::unique_ptr<File> file_;
   std::uint32_t segment_ = 0;  // the one file_ is; 0: none yet
   std::uint32_t end_ = 0;
+  Batch::EndMark end_mark_ = Batch::EndMark::without;  // with: file_ was another segment before
   std::optional<Failure> closed_;
 };
 

@@ -21,6 +21,9 @@ constexpr std::uint8_t zeros[256u << 10] = {};
 // Of a whole one; so much is left to a checkpoint, which frees more.
 constexpr std::uint64_t small_share = 64;
 constexpr std::uint64_t small_bytes_min = 64u << 10;
+// Beside the next one: about what dies at one checkpoint. More would keep from the disk what it gives to
+// none.
+constexpr std::size_t stock_max = 4;
 
 // A file of the first of these sizes that there is room for.
 Result<Spare> reserve(Folder& folder, std::string name, std::span<const std::uint64_t> sizes) {
@@ -40,6 +43,22 @@ Result<Spare> reserve(Folder& folder, std::string name, std::span<const std::uin
   return fail(done.error());
 }
 
+// The file of a dead segment under a passing name, as long as a segment that is written into it becomes.
+Result<Spare> reuse(Folder& folder, std::uint32_t segment, std::string name, std::uint64_t bytes) {
+  auto done = folder.rename(segment_name(segment), name);
+  // Before a byte is written over: a crash must not leave other records under the old name.
+  if (done) done = folder.sync();
+  if (!done) return fail(done.error());
+  auto file = folder.open(name, Folder::Mode::write);
+  if (!file) return fail(file.error());
+  const auto size = (*file)->size();
+  if (!size) return fail(size.error());
+  done = (*file)->allocate(bytes + sizeof(RecordHeader));
+  if (done) done = (*file)->sync();
+  if (!done) return fail(done.error());
+  return Spare{std::move(*file), std::move(name), bytes, *size, true};
+}
+
 }  // namespace
 
 Spares::Spares(std::shared_ptr<Folder> folder, std::uint64_t segment_bytes, const Runners& runners,
@@ -52,11 +71,74 @@ Spares::Spares(std::shared_ptr<Folder> folder, std::uint64_t segment_bytes, cons
 void Spares::start(const std::shared_ptr<char>& session) {
   session_ = session;
   spare_ = {};
+  stock_.clear();
+  taking_over_ = 0;
   under_way_ = full_ = exhausted_ = false;
   small_batches_ = 0;
 }
 
 bool Spares::should_be_written() const { return small_batches_ >= small_batches_min; }
+
+Spare Spares::take() {
+  const auto from_stock = [this] {
+    Spare one;
+    if (!stock_.empty()) {
+      one = std::move(stock_.back());
+      stock_.pop_back();
+    }
+    return one;
+  };
+  Spare spare = spare_.file ? std::move(spare_) : from_stock();
+  spare_ = from_stock();
+  return spare;
+}
+
+void Spares::put(Spare spare) {
+  if (spare_.file && spare_.written >= spare.written && spare_.bytes >= spare.bytes) std::swap(spare, spare_);
+  std::swap(spare, spare_);
+  if (!spare.file) return;
+  if (spare.bytes >= segment_bytes_ && stock_.size() < stock_max) return stock_.push_back(std::move(spare));
+  discard(std::move(spare));
+}
+
+std::vector<Spare> Spares::take_all() {
+  std::vector<Spare> all = std::exchange(stock_, {});
+  if (spare_.file) all.push_back(std::exchange(spare_, {}));
+  return all;
+}
+
+void Spares::let_go(std::uint32_t segment, bool is_good, std::move_only_function<void()> done) {
+  if (!is_good || full_ || stock_.size() + taking_over_ >= stock_max) {
+    return run_task(
+        runners_.background, runners_.post, session_,
+        [folder = folder_, segment] {
+          // A removal that a crash undoes, or that fails, leaves a segment which the next open finds dead.
+          const auto removed = folder->remove(segment_name(segment));
+          return removed && folder->sync();
+        },
+        [done = std::move(done)](bool) mutable { done(); });
+  }
+  ++taking_over_;
+  run_task(
+      runners_.background, runners_.post, session_,
+      [folder = folder_, segment, name = spare_name(++made_), bytes = segment_bytes_] {
+        auto spare = reuse(*folder, segment, name, bytes);
+        // Under whichever of its names it is; then it is as if it had been removed at once.
+        if (!spare)
+          for (const std::string& left : {segment_name(segment), name})
+            static_cast<void>(folder->remove(left));
+        return spare;
+      },
+      [this, done = std::move(done)](Result<Spare> spare) mutable {
+        --taking_over_;
+        if (spare) put(std::move(*spare));
+        done();
+      });
+}
+
+void Spares::give_back() {
+  for (Spare& spare : std::exchange(stock_, {})) discard(std::move(spare));
+}
 
 void Spares::count(std::uint64_t batch_bytes) {
   if (batch_bytes > large_batch_bytes) small_batches_ = 0;
@@ -83,9 +165,8 @@ void Spares::make(Least least, std::move_only_function<void()> tried) {
         under_way_ = false;
         const bool was_full = full_;
         if (spare) {
-          if (spare_.file) discard(take());
-          spare_ = std::move(*spare);
-          full_ = spare_.bytes < segment_bytes_;
+          full_ = spare->bytes < segment_bytes_;
+          put(std::move(*spare));
           exhausted_ = false;
         } else if (spare.error().code == Errc::resource_limit_exceeded) {
           full_ = true;
@@ -108,17 +189,17 @@ void Spares::write_piece() {
   under_way_ = true;
   run_task(
       runners_.background, runners_.post, session_,
-      [spare = take(), until = segment_bytes_]() mutable {
-        const Bytes piece = Bytes{zeros}.first(std::min<std::uint64_t>(sizeof zeros, until - spare.zeros));
-        auto done = spare.file->write(spare.zeros, {&piece, 1});
+      [spare = std::exchange(spare_, {}), until = segment_bytes_]() mutable {
+        const Bytes piece = Bytes{zeros}.first(std::min<std::uint64_t>(sizeof zeros, until - spare.written));
+        auto done = spare.file->write(spare.written, {&piece, 1});
         if (done) done = spare.file->sync();
         // A disk that fails is found out by the batches; it gets no more zeros.
-        spare.zeros = done ? spare.zeros + piece.size() : until;
+        spare.written = done ? spare.written + piece.size() : until;
         return std::move(spare);
       },
       [this](Spare spare) {
         under_way_ = false;
-        spare_ = std::move(spare);
+        put(std::move(spare));
       });
 }
 

@@ -1,10 +1,12 @@
-// The file that becomes the next segment: its space is reserved before it is needed, so that a full disk is
-// noticed a segment early, and written with zeros while batches are small.
+// The files that become the next segments: the space of one is reserved before it is needed, so that a full
+// disk is noticed a segment early.
 //
 // A sync of reserved space that nobody has written yet has to change what the file system knows of the file,
-// which takes longer, and much longer now and then, than writing over what was written. Small batches feel
-// that. Where there is more to write, what a sync costs is shared by many, and the zeros would be as much
-// again. They go into a file that no batch waits for, a piece now and then, so that the disk stays free.
+// which takes longer, and much longer now and then, than writing over what was written. So the files of
+// segments that are dead are used again, as many as die between two checkpoints. Where there is none, small
+// batches, which feel such a sync most, get a file that is written with zeros: one that no batch waits for, a
+// piece now and then, so that the disk stays free. Where there is more to write, what a sync costs is shared
+// by many, and the zeros would be as much again.
 //
 // Where a disk has no room for a whole segment and there is none to go on with, a small one lets the owner
 // settle what it has, which is what frees space.
@@ -16,6 +18,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "journal/disk.hpp"
 #include "journal/journal.hpp"
@@ -26,8 +30,9 @@ namespace omnibus::journal {
 struct Spare {
   std::unique_ptr<File> file;
   std::string name;
-  std::uint64_t bytes = 0;  // reserved
-  std::uint64_t zeros = 0;  // written from its beginning
+  std::uint64_t bytes = 0;    // reserved
+  std::uint64_t written = 0;  // from its beginning: with zeros, or with the records of a dead segment
+  bool used_before = false;
 };
 
 class Spares {
@@ -41,13 +46,19 @@ class Spares {
   enum class Least : std::uint8_t { whole, small };
   // Unless there is a whole one, or it is on its way; `tried` hears when it is there or cannot be.
   void make(Least least, std::move_only_function<void()> tried = {});
-  [[nodiscard]] Spare take() { return std::exchange(spare_, {}); }
+  [[nodiscard]] Spare take();
+  [[nodiscard]] std::vector<Spare> take_all();
+  // A segment is dead. Its file is used again if it is good for that, which takes that nobody reads it, and
+  // there are not enough; otherwise it is removed. `done` hears when its name is gone, or cannot be removed.
+  void let_go(std::uint32_t segment, bool is_good, std::move_only_function<void()> done);
+  // Gives the space of all but the next one back to the disk.
+  void give_back();
   // A batch is durable.
   void count(std::uint64_t batch_bytes);
 
   [[nodiscard]] bool is_there() const { return spare_.file != nullptr; }
   [[nodiscard]] std::uint64_t bytes() const { return spare_.bytes; }
-  [[nodiscard]] bool is_written() const { return spare_.file && spare_.zeros >= segment_bytes_; }
+  [[nodiscard]] bool is_written() const { return spare_.file && spare_.written >= segment_bytes_; }
   // The disk has no room for a whole one; exhausted: not even for a small one.
   [[nodiscard]] bool is_full() const { return full_; }
   [[nodiscard]] bool is_exhausted() const { return exhausted_; }
@@ -56,6 +67,7 @@ class Spares {
 
  private:
   void write_piece();
+  void put(Spare spare);
   void discard(Spare spare);
 
   std::shared_ptr<Folder> folder_;
@@ -63,7 +75,9 @@ class Spares {
   const Runners& runners_;
   std::function<void(bool)> on_space_;
   std::weak_ptr<char> session_;
-  Spare spare_;
+  Spare spare_;               // the next one
+  std::vector<Spare> stock_;  // more whole ones
+  std::uint32_t taking_over_ = 0;
   std::uint32_t made_ = 0;
   bool under_way_ = false;
   bool full_ = false;
