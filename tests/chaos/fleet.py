@@ -99,6 +99,10 @@ class Fleet:
     def ended(self):
         return [p for p in self.programs if p.process.poll() is not None]
 
+    def killed(self):
+        """The names of those that a signal ended."""
+        return {p.name for p in self.ended() if p.process.returncode < 0}
+
     def kill(self):
         for program in self.programs:
             program.kill()

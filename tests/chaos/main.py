@@ -99,7 +99,12 @@ class Run:
             self.fleet.start(name, *commands[kind], spec)
 
     def judge(self, total):
-        counted = totals(self.folder)
+        try:
+            events = merge.read(self.folder, self.fleet.killed())
+        except merge.Broken as e:
+            self.verdicts.say("the logs can be read", [str(e)])
+            return
+        counted = totals(events)
         print(f"  messages: {counted['sent accepted']} accepted, {counted['sent refused']} refused, "
               f"{counted['sent unknown']} without an answer; {counted['got']} deliveries, "
               f"{counted['settled accepted']} settled; {counted['end accepted']} transactions, "
@@ -122,13 +127,13 @@ class Run:
             self.verdicts.skip("a full disk", "this user may not mount a file system in a name space of its own")
         if self.arguments.seconds >= 20:
             self.verdicts.say("every kind of fault", [f"no {what}" for what in sorted(wanted - set(self.faults.count))])
-        self.check()
+        self.check(events)
 
-    def check(self):
+    def check(self, events):
         if not self.arguments.checker:
             self.verdicts.skip("the checker", "no --checker was given")
             return
-        events = merge.merged(merge.read(self.folder), self.broker.log())
+        events = merge.merged(events, self.broker.log())
         judged = self.folder / "judged"
         judged.mkdir()
         history = judged / "history.jsonl"
@@ -157,19 +162,14 @@ class Run:
         return command, done.returncode, (done.stdout + done.stderr).splitlines()
 
 
-def totals(folder):
+def totals(events):
     """How often each thing happened, over all logs."""
     found = collections.Counter()
-    for file in folder.glob("*.jsonl"):
-        for line in file.read_text().splitlines():
-            try:
-                event = json.loads(line)
-            except ValueError:
-                continue  # the end of a line whose writer was killed; the checker has its own opinion
-            found[event["do"]] += 1
-            for more in ("result", "from"):
-                if more in event:
-                    found[f"{event['do']} {event[more]}"] += 1
+    for event in events:
+        found[event["do"]] += 1
+        for more in ("result", "from"):
+            if more in event:
+                found[f"{event['do']} {event[more]}"] += 1
     return found
 
 

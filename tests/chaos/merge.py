@@ -9,6 +9,7 @@ later than it happened. Where that matters, the history says what a client may c
 """
 
 import bisect
+import contextlib
 import datetime
 import json
 import re
@@ -20,16 +21,33 @@ FAILED = re.compile(r"^(\S+) error store=(\d+) failed: (.*)", re.MULTILINE)
 UNDOES = ("crash", "restart", "fail")
 
 
-def read(folder):
-    """All lines in the order of time; of a line that was cut off with its writer nothing is read."""
+class Broken(Exception):
+    """A log says something that no writer can have meant: nothing can be concluded from it."""
+
+
+def read(folder, killed=()):
+    """All lines in the order of time. Only who was killed, by name, may have left its last line without an end."""
     events = []
     for file in sorted(folder.glob("*.jsonl")):
-        for line in file.read_text().splitlines():
-            try:
-                events.append(json.loads(line))
-            except ValueError:
-                continue
+        *lines, rest = file.read_bytes().split(b"\n")
+        events += [event_of(line, f"{file.name}:{number}") for number, line in enumerate(lines, 1)]
+        if not rest:
+            continue
+        if file.stem not in killed:
+            raise Broken(f"{file.name}:{len(lines) + 1}: has no end, and its writer was not killed")
+        with contextlib.suppress(Broken):
+            events.append(event_of(rest, file.name))
     return sorted(events, key=lambda event: event["t"])
+
+
+def event_of(line, where):
+    try:
+        event = json.loads(line)
+    except ValueError as e:
+        raise Broken(f"{where}: {e}") from e
+    if not isinstance(event, dict) or not isinstance(event.get("t"), int) or not isinstance(event.get("do"), str):
+        raise Broken(f"{where}: is no event")
+    return event
 
 
 def failures(log):

@@ -4,6 +4,7 @@ import asyncio
 import pathlib
 import random
 import sys
+import tempfile
 import unittest
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -126,6 +127,38 @@ def got(t, until, who="js-0", **more):
 
 def fault(t, what, **more):
     return {"t": t, "who": "chaos", "do": "fault", "what": what, **more}
+
+
+class Reading(unittest.TestCase):
+    LINE = b'{"t":%d,"who":"js-0","do":"begin","tx":"x"}\n'
+
+    def read(self, killed=(), **files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in files.items():
+                (pathlib.Path(folder) / f"{name}.jsonl").write_bytes(content)
+            return [event["t"] for event in merge.read(pathlib.Path(folder), killed)]
+
+    def broken(self, why, **more):
+        with self.assertRaisesRegex(merge.Broken, why):
+            self.read(**more)
+
+    def test_files_are_one_history_in_the_order_of_time(self):
+        self.assertEqual(self.read(js=self.LINE % 1 + self.LINE % 4, java=self.LINE % 3, idle=b""), [1, 3, 4])
+
+    def test_the_last_line_of_who_was_killed_may_have_no_end(self):
+        torn = self.LINE % 1 + (self.LINE % 2)[:20]
+        self.assertEqual(self.read(js=torn, killed={"js"}), [1])
+        self.broken("js.jsonl:2: has no end", js=torn, killed={"java"})
+        self.assertEqual(self.read(js=(self.LINE % 1).rstrip(), killed={"js"}), [1])  # only the line feed is missing
+
+    def test_any_other_line_that_cannot_be_read_is_an_error(self):
+        for bad in (b'{"t":2,"wh\n', b"\n", b"[]\n", b'{"t":2}\n', b'{"t":"2","do":"begin"}\n', b'{"t":2,"do":"\xff"}\n'):
+            self.broken("js.jsonl:2: ", js=self.LINE % 1 + bad + self.LINE % 3, killed={"js"})
+            self.broken("js.jsonl:2: ", js=self.LINE % 1 + bad, killed={"js"})
+
+    def test_a_line_ends_with_a_line_feed_only(self):
+        text = '{"t":1,"do":"fault","what":"x","note":"a\u2028b\x85"}\n'.encode()
+        self.assertEqual(self.read(js=text), [1])
 
 
 class Merging(unittest.TestCase):
