@@ -283,8 +283,13 @@ void Connection::on_frame(std::uint16_t channel, Bytes body) {
   }
 
   Session* session = session_of(channel);
-  if (!session)
+  if (!session) {
+    // Python ends a session first and detaches its links after it, and closes the connection then. It may not
+    // [AMQP §2.5.5], but it says nothing that is not so already; Microsoft's library passes over it too.
+    if (*number == descriptor::detach) return decoded<Detach>(in, [](const Detach&) {});
+    if (*number == descriptor::end) return decoded<End>(in, [](const End&) {});
     return fail_connection(condition::not_allowed, fmt::format("channel {} has no session", channel));
+  }
   switch (*number) {
     case descriptor::transfer:
       return decoded<Transfer>(

@@ -124,6 +124,43 @@ TEST(Session, FramesAfterOurEndAreDroppedUntilThePeersEnd) {
   EXPECT_EQ(server.events.count("end"), 1u);
 }
 
+// What azure-servicebus for Python does when it closes a receiver whose lock was renewed.
+TEST(Session, DetachAfterThePeersOwnEndIsPassedOver) {
+  Solo server;
+  server.attached(false);
+  server.send(0, End{});
+  server.send(0, Detach{.handle = 0, .closed = false, .error = {}});
+  server.send(0, End{});
+  EXPECT_THAT(server.numbers(), ElementsAre(descriptor::end));
+  EXPECT_FALSE(server.engine.finished());
+  EXPECT_EQ(server.events.count("end"), 1u);
+  server.send(0, plain_begin());  // the channel can be used again
+  EXPECT_EQ(server.read().back().as<Begin>().remote_channel, 0u);
+  server.send(0, End{});
+  server.send(0, Close{});
+  EXPECT_EQ(server.close_condition_sent(), "");
+  EXPECT_EQ(server.events.closed, 1u);
+}
+
+TEST(Session, AnythingElseAfterThePeersOwnEndClosesTheConnection) {
+  for (const int which : {0, 1, 2, 3, 4}) {
+    Solo server;
+    server.attached(false);
+    server.send(0, End{});
+    if (which == 0) server.send(0, plain_transfer(0, 0), "late");
+    if (which == 1) server.send(0, link_flow(0, 0, 1));
+    if (which == 2) server.send(0, plain_attach("late", 1, false));
+    if (which == 3)
+      server.send(
+          0,
+          Disposition{.role = true, .first = 0, .last = {}, .settled = true, .state = {}, .batchable = {}});
+    // A detach must still be one: this one names no handle.
+    if (which == 4) server.raw(as_bytes(std::string_view{"\0\0\0\x0c\x02\0\0\0\0\x53\x16\x45", 12}));
+    EXPECT_EQ(server.close_condition_sent(), which == 4 ? "amqp:decode-error" : "amqp:not-allowed") << which;
+    EXPECT_EQ(server.events.closed, 1u) << which;
+  }
+}
+
 TEST(Session, HandleAtTheLimitIsTakenAndOnePastClosesTheConnection) {
   for (const std::uint32_t handle : {5u, 6u}) {
     auto options = server_options();
