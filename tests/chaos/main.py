@@ -117,6 +117,7 @@ class Run:
         if not counted["end accepted"]:
             idle.append("no transaction was committed")
         self.verdicts.say("there was work", idle)
+        self.verdicts.say("no connection is closed for what a library says on it", merge.disputes(self.broker.log()))
         if self.faults.count["full"]:
             self.verdicts.say("a full disk is noticed", [] if self.flood.refused else ["nothing was refused"],
                               f"{self.flood.refused} refusals")

@@ -18,6 +18,7 @@ from .scene import LOCK_SECONDS
 
 LOCK = LOCK_SECONDS * 1_000_000
 FAILED = re.compile(r"^(\S+) error store=(\d+) failed: (.*)", re.MULTILINE)
+CLOSED = re.compile(r"^\S+ \S+ connection=.* closed condition=(\S+) .*", re.MULTILINE)
 UNDOES = ("crash", "restart", "fail")
 
 
@@ -55,6 +56,11 @@ def failures(log):
     for when, store, why in FAILED.findall(log):
         t = int(datetime.datetime.fromisoformat(when).timestamp() * 1_000_000)
         yield {"t": t, "who": "broker", "do": "fault", "what": "fail", "note": f"store {store}: {why}"}
+
+
+def disputes(log):
+    """Lines of connections that one side closed because of what the other said. `forced` is what faults lead to."""
+    return [line[0] for line in CLOSED.finditer(log) if line[1] != "amqp:connection:forced"]
 
 
 def merged(events, log=""):

@@ -179,6 +179,13 @@ class Merging(unittest.TestCase):
         self.assertEqual(self.untils(got(at + 9, at - 1 + LOCK), got(at + 10, at + 1 + LOCK), log=log),
                          [at + 9, at + 1 + LOCK])
 
+    def test_a_connection_that_was_closed_for_what_was_said_on_it_is_found(self):
+        start = "2026-01-01T00:00:01.000+00:00 info connection=1 peer=127.0.0.1:1"
+        bad = f"{start} closed condition=amqp:not-allowed channel 1 has no session"
+        log = "\n".join([f"{start} transport=tcp opened container='c' hostname='h'", bad, f"{start} closed",
+                         f"{start} closed condition=amqp:connection:forced the transport is gone", ""])
+        self.assertEqual(merge.disputes(log), [bad])
+
     def test_a_session_is_lost_with_its_connection(self):
         def locked(t, taken, who="js-0", session="s"):
             return {"t": t, "who": who, "do": "locked", "session": session, "from": "q", "until": taken + LOCK}
