@@ -71,6 +71,8 @@ class Fleet:
         if kind == "java":
             (java, *rest), environment = self.toolchains.java([HERE / "clients/java/Mover.java"], "chaos.Mover")
             return [java, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", *rest], environment
+        if kind == "go":
+            return self.toolchains.go([HERE / "clients/go/main.go"])
         command, environment = self.toolchains.prepare(kind)
         program = {"python": "azure_python.py", "js": "azure_js.js"}[kind]
         return [command[0], str(HERE / "clients" / program)], environment

@@ -68,6 +68,8 @@ def roles(rate):
         # On their own, so that the end of a connection is the end of their sessions and of nothing else.
         "python-sessions": ("python", [{"role": "sessions", "from": SESSIONS}]),
         "js-sessions": ("js", [{"role": "sessions", "from": SESSIONS}] * 2),
+        "go": ("go", [send(DEDUP, rate, dedup=True), receive(PLAIN), receive(PARTED), receive(DEDUP), *copies(),
+                      receive(PLAIN, dead=True)]),
         "java": ("java", [{"role": "move", "from": OUTBOX, "to": [INBOX, TOPIC], "topic": TOPIC}] * 2),
         "transactions": ("raw", [{"role": "move", "from": OUTBOX, "to": [INBOX, TOPIC], "movers": 2}]),
     }

@@ -152,7 +152,8 @@ class Reading(unittest.TestCase):
         self.assertEqual(self.read(js=(self.LINE % 1).rstrip(), killed={"js"}), [1])  # only the line feed is missing
 
     def test_any_other_line_that_cannot_be_read_is_an_error(self):
-        for bad in (b'{"t":2,"wh\n', b"\n", b"[]\n", b'{"t":2}\n', b'{"t":"2","do":"begin"}\n', b'{"t":2,"do":"\xff"}\n'):
+        for bad in (b'{"t":2,"wh\n', b"\n", b"[]\n", b'{"t":2}\n', b'{"t":"2","do":"begin"}\n',
+                    b'{"t":2,"do":"\xff"}\n'):
             self.broken("js.jsonl:2: ", js=self.LINE % 1 + bad + self.LINE % 3, killed={"js"})
             self.broken("js.jsonl:2: ", js=self.LINE % 1 + bad, killed={"js"})
 

@@ -36,7 +36,7 @@ class Toolchains:
             "python": lambda: self._python("requirements.txt", "servicebus.py"),
             "python-7.14": lambda: self._python("requirements-7.14.txt", "servicebus.py"),
             "proton-python": self._proton_python,
-            "go": self._go,
+            "go": lambda: self.go(sorted((CLIENTS / "go").glob("*.go"))),
             "java": lambda: self.java(sorted((CLIENTS / "java" / "src").glob("*.java")), "interop.Main"),
             "proton-cpp": self._proton_cpp,
             "raw": lambda: (["python3", str(CLIENTS / "raw" / "main.py")], {}),
@@ -80,14 +80,15 @@ class Toolchains:
             python = "/usr/bin/python3"
         return [str(python), program], {}
 
-    def _go(self):
+    def go(self, sources):
+        """A program of these files, wherever they are, with the libraries that the module here names."""
         _need("go")
         source = CLIENTS / "go"
 
         def install(target):
-            _run(["go", "build", "-mod=readonly", "-o", str(target / "client"), "."], source)
+            _run(["go", "build", "-mod=readonly", "-o", str(target / "client"), *map(str, sources)], source)
 
-        target = self._once("go", sorted(source.glob("*.go")) + [source / "go.mod", source / "go.sum"], install)
+        target = self._once("go", sources + [source / "go.mod", source / "go.sum"], install)
         return [str(target / "client")], {}
 
     def java(self, sources, program):
