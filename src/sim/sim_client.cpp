@@ -174,6 +174,17 @@ Event& SimClient::note(Do what) {
   return event;
 }
 
+Event& SimClient::note_settled(const SimLink& link, const HeldDelivery& held, const Answered& answered) {
+  Event& event = note(Do::settled);
+  event.id = held.id;
+  event.entity = link.address;
+  event.seq = held.seq;
+  event.how = held.how;
+  event.result = answered.outcome;
+  event.note = answered.condition;
+  return event;
+}
+
 void SimClient::on_sasl_outcome(const amqp::SaslOutcome& outcome) {
   if (outcome.code != 0) return;
   session_ = &engine_->begin();

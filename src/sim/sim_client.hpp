@@ -38,6 +38,14 @@ struct SimLink : amqp::LinkAttachment {
   Life life = begin_life();
 };
 
+// What the peer's answer means; nothing while it decides nothing.
+struct Answered {
+  Outcome outcome = Outcome::unknown;
+  std::string condition{};
+  std::string transaction{};  // of declared
+};
+[[nodiscard]] Answered read_answer(const amqp::StateView& state);
+
 class SimClient : public WireEnd, protected amqp::Handler {
  public:
   SimClient(World& world, SimBroker& broker, const Scenario& scenario, History& history, std::string name);
@@ -92,6 +100,8 @@ class SimClient : public WireEnd, protected amqp::Handler {
   bool take_reply(amqp::Link& link, amqp::Delivery& delivery);
 
   Event& note(Do what);
+  // The answer to a settlement that was begun: `held.how` says which.
+  Event& note_settled(const SimLink& link, const HeldDelivery& held, const Answered& answered);
   [[nodiscard]] World& world() { return world_; }
   [[nodiscard]] Random& random() { return world_.random(); }
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
@@ -129,13 +139,5 @@ class SimClient : public WireEnd, protected amqp::Handler {
   std::map<std::uint64_t, OnReply> questions_;
   std::uint64_t last_question_ = 0;
 };
-
-// What the peer's answer means; nothing while it decides nothing.
-struct Answered {
-  Outcome outcome = Outcome::unknown;
-  std::string condition{};
-  std::string transaction{};  // of declared
-};
-[[nodiscard]] Answered read_answer(const amqp::StateView& state);
 
 }  // namespace omnibus::sim

@@ -165,14 +165,7 @@ void SimReceiver::settle(amqp::Link& link, std::uint32_t delivery, How how) {
 void SimReceiver::on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition) {
   const auto found = of(link).held.find(disposition.id);
   if (found == of(link).held.end() || !found->second.how) return;
-  const Answered answered = read_answer(disposition.state);
-  Event& event = note(Do::settled);
-  event.id = found->second.id;
-  event.entity = of(link).address;
-  event.seq = found->second.seq;
-  event.how = found->second.how;
-  event.result = answered.outcome;
-  event.note = answered.condition;
+  const Event& event = note_settled(of(link), found->second, read_answer(disposition.state));
   if (event.how == How::defer && event.result == Outcome::accepted && of(link).session.empty())
     deferred_[of(link).address].push_back(found->second.seq);
   of(link).held.erase(found);

@@ -147,13 +147,7 @@ void SimTransactor::on_disposition(amqp::Link& link, const amqp::DispositionOf& 
   if (&link == receiver_) {
     const auto found = of(link).held.find(disposition.id);
     if (found == of(link).held.end() || !found->second.how) return;
-    Event& event = note(Do::settled);
-    event.id = found->second.id;
-    event.entity = of(link).address;
-    event.seq = found->second.seq;
-    event.how = found->second.how;
-    event.result = answered.outcome;
-    event.note = answered.condition;
+    note_settled(of(link), found->second, answered);
     of(link).held.erase(found);
     link.grant(1);
     return;

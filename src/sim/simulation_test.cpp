@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
 
 namespace omnibus::sim {
 namespace {
@@ -18,6 +21,21 @@ std::string all(const std::vector<std::string>& lines) {
 // Small, so that it takes a moment with sanitizers too.
 void make_short(Scenario& scenario) { scenario.duration = std::min<Nanos>(scenario.duration, 8s); }
 
+// An answer is told in the words of the settlement that was begun. Counts them by kind of client.
+void count_answers(const History& history, std::map<char, std::size_t>& answers) {
+  std::multiset<std::tuple<std::string, std::string, std::string, std::int64_t, std::optional<How>>> begun;
+  for (const Event& event : history) {
+    const auto one = std::tuple{event.who, event.id, event.entity, event.seq, event.how};
+    if (event.what == Do::settle) begun.insert(one);
+    if (event.what != Do::settled) continue;
+    const auto found = begun.find(one);
+    ASSERT_NE(found, begun.end()) << to_line(event);
+    begun.erase(found);
+    EXPECT_TRUE(event.how && event.result) << to_line(event);
+    ++answers[event.who.front()];
+  }
+}
+
 TEST(Simulation, SameSeedIsTheSameRun) {
   for (const std::uint64_t seed : {3, 7}) {
     const Report first = simulate(seed, make_short);
@@ -32,14 +50,19 @@ TEST(Simulation, SameSeedIsTheSameRun) {
 TEST(Simulation, SeedsKeepEveryPromise) {
   std::size_t deliveries = 0;
   std::size_t transactions = 0;
+  std::map<char, std::size_t> answers;
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const Report report = simulate(seed, make_short);
     EXPECT_TRUE(report.violations.empty()) << "seed " << seed << "\n" << all(report.violations);
     deliveries += report.judgement.deliveries;
     transactions += report.judgement.transactions;
+    count_answers(report.history, answers);
+    ASSERT_FALSE(HasFatalFailure()) << "seed " << seed;
   }
   EXPECT_GT(deliveries, 100u);
   EXPECT_GT(transactions, 10u);
+  // Receivers, those of sessions, and who takes within transactions.
+  for (const char kind : {'r', 'q', 't'}) EXPECT_GT(answers[kind], 0u) << kind;
 }
 
 // A journal that says "durable" before it is: a simulator that does not notice would be of no use.
