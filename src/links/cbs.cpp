@@ -36,7 +36,7 @@ Result<auth::Grant> put_token(const Request& request, const auth::TokenValidator
 Response serve_cbs(const Request& request, const auth::TokenValidator& validator,
                    auth::ConnectionGrants& grants, ConnectionObserver& observer) {
   const auto failed = [&](const Error& error) {
-    observer.token_refused(error);
+    observer.token_refused(text_property(request.message, "name").value_or(""), error);
     const WireError wire = wire_error(error.code);
     return Response{{{"status-code", wire.status},
                      {"status-description", std::string_view{error.detail}},

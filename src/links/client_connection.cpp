@@ -195,9 +195,14 @@ Result<void> ClientConnection::authorize(const LinkEnd::Claim& claim) const {
 void ClientConnection::on_attach(amqp::Link& link, const amqp::Attach& attach) {
   std::string address;
   had_link_ = true;
-  links_.emplace(&link, now_.tick);
+  links_.emplace(&link, LinkFacts{now_.tick, {}});
   const auto attached = attach_to_node(link, attach, address);
-  if (attached) return observer_.link_attached(address, link.role() == amqp::Role::receiver);
+  if (attached) {
+    observer_.link_attached(address, link.role() == amqp::Role::receiver);
+    if (const auto found = links_.find(&link); found != links_.end())
+      found->second.address = std::move(address);
+    return;
+  }
   const amqp::Condition condition = tracked(attached.error());
   observer_.link_refused(address, condition.name, condition.description);
   link.refuse(condition);
@@ -345,8 +350,8 @@ void ClientConnection::touch_associated_link(const Request& request) {
   if (!raw || raw->is_null()) return;
   amqp::Decoder in{raw->bytes};
   const auto name = in.read_text();
-  for (auto& [link, moved] : links_)
-    if (name && link->name() == *name) moved = now_.tick;
+  for (auto& [link, facts] : links_)
+    if (name && link->name() == *name) facts.moved = now_.tick;
 }
 
 void ClientConnection::deliver(broker::Answer& answer, Now now) {
@@ -360,7 +365,19 @@ void ClientConnection::on_room(Now now) {
 }
 
 void ClientConnection::on_detach(amqp::Link& link, bool, const amqp::Condition* condition) {
-  if (condition) observer_.link_detached(link.name(), condition->name, condition->description);
+  if (condition)
+    observer_.link_detached(address_of(link), link.name(), condition->name, condition->description);
+}
+
+std::string_view ClientConnection::address_of(amqp::Link& link) const {
+  const auto found = links_.find(&link);
+  return found == links_.end() ? std::string_view{} : found->second.address;
+}
+
+void ClientConnection::detach(amqp::Link& link, const Error& why) {
+  const amqp::Condition condition = tracked(why);
+  observer_.link_detached(address_of(link), link.name(), condition.name, condition.description);
+  link.detach(condition);
 }
 
 void ClientConnection::on_link_gone(amqp::Link& link) {
@@ -375,12 +392,12 @@ void ClientConnection::on_credit(amqp::Link& link) {
 }
 
 void ClientConnection::on_transfer(amqp::Link& link, amqp::Delivery& delivery) {
-  if (const auto found = links_.find(&link); found != links_.end()) found->second = now_.tick;
+  if (const auto found = links_.find(&link); found != links_.end()) found->second.moved = now_.tick;
   if (LinkEnd* end = end_of(link)) end->on_transfer(link, delivery, now_);
 }
 
 void ClientConnection::on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition) {
-  if (const auto found = links_.find(&link); found != links_.end()) found->second = now_.tick;
+  if (const auto found = links_.find(&link); found != links_.end()) found->second.moved = now_.tick;
   if (LinkEnd* end = end_of(link)) end->on_disposition(link, disposition, now_);
 }
 
@@ -427,29 +444,24 @@ std::optional<Tick> ClientConnection::tick(Now now) {
   if (const auto transaction_ends = transactions_.tick(now.tick)) at(*transaction_ends);
   if (next_expiry_ != auth::never) at(now.tick + (next_expiry_ - now.wall));
   if (settings_.idle_link.count() > 0)
-    for (const auto& [link, moved] : links_) at(moved + settings_.idle_link);
+    for (const auto& [link, facts] : links_) at(facts.moved + settings_.idle_link);
   if (const auto engine_next = engine_.tick(now.tick)) at(*engine_next);
   return next;
 }
 
 void ClientConnection::drop_expired_links() {
   std::vector<amqp::Link*> expired;
-  for (const auto& [link, moved] : links_) {
+  for (const auto& [link, facts] : links_) {
     const LinkEnd* end = end_of(*link);
     if (end && end->claim() && !authorize(*end->claim())) expired.push_back(link);
   }
-  for (amqp::Link* link : expired) {
-    const auto why = authorize(*end_of(*link)->claim());
-    const amqp::Condition condition = tracked(why.error());
-    observer_.link_detached(link->name(), condition.name, condition.description);
-    link->detach(condition);
-  }
+  for (amqp::Link* link : expired) detach(*link, authorize(*end_of(*link)->claim()).error());
 }
 
 void ClientConnection::entities_changed(std::span<const std::string> names, Now now) {
   now_ = now;
   std::vector<std::pair<amqp::Link*, Error>> closing;
-  for (const auto& [link, moved] : links_) {
+  for (const auto& [link, facts] : links_) {
     const LinkEnd* end = end_of(*link);
     if (end == nullptr || end->sends_to().empty() || link->state() != amqp::Link::State::attached) continue;
     const std::string name = ascii_lower(end->sends_to());
@@ -461,24 +473,18 @@ void ClientConnection::entities_changed(std::span<const std::string> names, Now 
       closing.emplace_back(
           link, Error{Errc::entity_disabled, fmt::format("sending to '{}' is disabled", entity->name)});
   }
-  for (const auto& [link, why] : closing) {
-    const amqp::Condition condition = tracked(why);
-    observer_.link_detached(link->name(), condition.name, condition.description);
-    link->detach(condition);
-  }
+  for (const auto& [link, why] : closing) detach(*link, why);
   wants_tick_ = true;
 }
 
 void ClientConnection::drop_idle_links() {
   if (settings_.idle_link.count() == 0) return;
-  for (auto& [link, moved] : links_) {
-    if (now_.tick < moved + settings_.idle_link || link->state() != amqp::Link::State::attached) continue;
-    const amqp::Condition condition =
-        tracked({Errc::detach_forced,
-                 fmt::format("The link '{}' is force detached: its idle timer expired after {} ms.",
-                             link->name(), settings_.idle_link.count())});
-    observer_.link_detached(link->name(), condition.name, condition.description);
-    link->detach(condition);
+  for (const auto& [link, facts] : links_) {
+    if (now_.tick < facts.moved + settings_.idle_link || link->state() != amqp::Link::State::attached)
+      continue;
+    detach(*link, {Errc::detach_forced,
+                   fmt::format("The link '{}' is force detached: its idle timer expired after {} ms.",
+                               link->name(), settings_.idle_link.count())});
   }
 }
 

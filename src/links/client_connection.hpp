@@ -152,7 +152,14 @@ class ClientConnection final : private amqp::Handler {
   std::shared_ptr<RequestNode> namespace_management_;
   std::map<std::string, std::weak_ptr<RequestNode>> management_;  // by lower-cased path
   // Our ends of links, with the moment each last moved a message.
-  std::map<amqp::Link*, Tick> links_;
+  struct LinkFacts {
+    Tick moved;           // when it was used last
+    std::string address;  // of its node, as the log shows it
+  };
+  [[nodiscard]] std::string_view address_of(amqp::Link& link) const;
+  void detach(amqp::Link& link, const Error& why);
+
+  std::map<amqp::Link*, LinkFacts> links_;
   bool had_link_ = false;
   bool had_token_ = false;  // some right was shown once; what ends later ends its links, not the connection
   bool wants_tick_ = true;

@@ -217,6 +217,7 @@ TEST(ClientConnection, ExpiryDetachesJustTheLinksConcerned) {
   ASSERT_TRUE(rig.heard.links[&management].detached);
   EXPECT_EQ(rig.heard.links[&management].detached->name, "amqp:unauthorized-access");
   EXPECT_THAT(rig.heard.links[&management].detached->description, HasSubstr("ExpiredToken"));
+  EXPECT_EQ(rig.log.lines.back(), "detached $management amqp:unauthorized-access");
   EXPECT_TRUE(rig.client->is_open());
   EXPECT_EQ(rig.put_token("sb://localhost/", rig.sas("sb://localhost/"))->status, 202) << "$cbs lives on";
 }
@@ -244,6 +245,7 @@ TEST(ClientConnection, IdleLinksAreDetachedOnlyWhenAskedFor) {
   rig.advance(1ms);
   ASSERT_TRUE(rig.heard.links[&link].detached);
   EXPECT_EQ(rig.heard.links[&link].detached->name, "amqp:link:detach-forced");
+  EXPECT_EQ(rig.log.lines.back(), "detached $management amqp:link:detach-forced");
 }
 
 TEST(ClientConnection, AClientThatAsksForHeartbeatsGetsThem) {

@@ -16,12 +16,13 @@ class ConnectionObserver {
   virtual void authenticated(std::string_view /*mechanism*/, std::string_view /*identity*/) {}
   virtual void authentication_failed(std::string_view /*mechanism*/, std::string_view /*identity*/) {}
   virtual void token_accepted(std::string_view /*path*/, std::string_view /*holder*/) {}
-  virtual void token_refused(const Error& /*why*/) {}
+  // `path` is what the token was for, in the words of the client; empty when it did not say.
+  virtual void token_refused(std::string_view /*path*/, const Error& /*why*/) {}
   virtual void link_attached(std::string_view /*address*/, bool /*client_sends*/) {}
   virtual void link_refused(std::string_view /*address*/, std::string_view /*condition*/,
                             std::string_view /*text*/) {}
-  virtual void link_detached(std::string_view /*name*/, std::string_view /*condition*/,
-                             std::string_view /*text*/) {}
+  virtual void link_detached(std::string_view /*address*/, std::string_view /*name*/,
+                             std::string_view /*condition*/, std::string_view /*text*/) {}
   // A stored message that cannot be made into one to send: it is damaged, or we are wrong.
   virtual void message_unreadable(std::string_view /*entity*/, std::int64_t /*sequence_number*/,
                                   const Error& /*why*/) {}

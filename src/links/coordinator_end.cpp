@@ -39,7 +39,7 @@ void CoordinatorEnd::on_transfer(amqp::Link& link, amqp::Delivery& delivery, Now
     // Nobody could be told the id, or whether the commit succeeded.
     const amqp::Condition condition =
         context_.tracked({Errc::not_allowed, "Declare and discharge cannot be sent settled."}, now);
-    context_.observer.link_detached(link.name(), condition.name, condition.description);
+    context_.observer.link_detached("(coordinator)", link.name(), condition.name, condition.description);
     return link.detach(condition);
   }
   const auto outcome = control(delivery);

@@ -126,7 +126,13 @@ class RigObserver final : public ConnectionObserver {
   void token_accepted(std::string_view path, std::string_view holder) override {
     lines.push_back(fmt::format("token {} {}", path, holder));
   }
-  void token_refused(const Error& why) override { lines.push_back("refused " + why.detail); }
+  void token_refused(std::string_view path, const Error& why) override {
+    lines.push_back(fmt::format("refused {} {}", path, why.detail));
+  }
+  void link_detached(std::string_view address, std::string_view, std::string_view condition,
+                     std::string_view) override {
+    lines.push_back(fmt::format("detached {} {}", address, condition));
+  }
   void message_unreadable(std::string_view entity, std::int64_t sequence, const Error&) override {
     lines.push_back(fmt::format("unreadable {} {}", entity, sequence));
   }

@@ -210,6 +210,15 @@ TEST(QueueLinks, ASenderWhoWaitsForNoOutcomeIsToldByADetach) {
   rig.send(Payload::copy_of("no message"), true);
   ASSERT_TRUE(rig.of(rig.sender()).detached);
   EXPECT_EQ(rig.of(rig.sender()).detached->name, "amqp:decode-error");
+  EXPECT_EQ(rig.log.lines.back(), "detached orders amqp:decode-error");
+}
+
+// The log has the entity also when it is the client that says why it goes.
+TEST(QueueLinks, AClientThatDetachesWithAnErrorIsInTheLogWithTheEntity) {
+  QueueRig rig;
+  rig.receiver(1).detach(amqp::Condition{"amqp:internal-error", "out of order", {}});
+  rig.pump();
+  EXPECT_EQ(rig.log.lines.back(), "detached orders amqp:internal-error");
 }
 
 TEST(QueueLinks, CreditIsAWindowOverWhatIsNotAnswered) {

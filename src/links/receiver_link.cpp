@@ -81,7 +81,7 @@ void ReceiverLink::refuse(const Error& error, Now now) {
 
 void ReceiverLink::detach(const Error& error, Now now) {
   const amqp::Condition condition = context_.tracked(error, now);
-  context_.observer.link_detached(link_->name(), condition.name, condition.description);
+  context_.observer.link_detached(entity_->name, link_->name(), condition.name, condition.description);
   link_->detach(condition);
 }
 

@@ -159,7 +159,7 @@ void SenderEnd::refuse(std::uint32_t delivery_id, bool settled, const Error& err
     return refill();
   }
   if (link_->state() != amqp::Link::State::attached) return;
-  context_.observer.link_detached(link_->name(), condition.name, condition.description);
+  context_.observer.link_detached(entity_->name, link_->name(), condition.name, condition.description);
   link_->detach(condition);
 }
 

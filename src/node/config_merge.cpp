@@ -48,7 +48,7 @@ class Merging : public std::enable_shared_from_this<Merging> {
 
   void refuse(std::string_view kind, std::string_view name, std::string_view why) {
     ++report_.refused;
-    spdlog::error("{} '{}' stays as it was: {}", kind, name, why);
+    spdlog::error("entity='{}' the {} stays as it was: {}", name, kind, why);
     end_one();
   }
 

@@ -55,9 +55,10 @@ void ConnectionLog::authentication_failed(std::string_view mechanism, std::strin
 void ConnectionLog::token_accepted(std::string_view path, std::string_view holder) {
   spdlog::debug("connection={} token accepted path='{}' holder='{}'", id_, shown(path), shown(holder));
 }
-void ConnectionLog::token_refused(const Error& why) {
+void ConnectionLog::token_refused(std::string_view path, const Error& why) {
   ++totals_.tokens_refused;
-  spdlog::warn("connection={} peer={} token refused: {}", id_, peer_, shown(why.detail));
+  spdlog::warn("connection={} peer={} token refused path='{}': {}", id_, peer_, shown(path),
+               shown(why.detail));
 }
 void ConnectionLog::link_attached(std::string_view address, bool client_sends) {
   spdlog::debug("connection={} entity='{}' link attached client={}", id_, shown(address),
@@ -69,10 +70,11 @@ void ConnectionLog::link_refused(std::string_view address, std::string_view cond
   spdlog::info("connection={} entity='{}' link refused condition={} {}", id_, shown(address), condition,
                shown(text));
 }
-void ConnectionLog::link_detached(std::string_view name, std::string_view condition, std::string_view text) {
+void ConnectionLog::link_detached(std::string_view address, std::string_view name, std::string_view condition,
+                                  std::string_view text) {
   count(totals_.links_detached, condition);
-  spdlog::info("connection={} link detached name='{}' condition={} {}", id_, shown(name), shown(condition),
-               shown(text));
+  spdlog::info("connection={} entity='{}' link detached name='{}' condition={} {}", id_, shown(address),
+               shown(name), shown(condition), shown(text));
 }
 void ConnectionLog::message_unreadable(std::string_view entity, std::int64_t sequence, const Error& why) {
   spdlog::error("connection={} entity='{}' message {} cannot be delivered: {}", id_, shown(entity), sequence,

@@ -18,10 +18,11 @@ class ConnectionLog final : public links::ConnectionObserver {
   void authenticated(std::string_view mechanism, std::string_view identity) override;
   void authentication_failed(std::string_view mechanism, std::string_view identity) override;
   void token_accepted(std::string_view path, std::string_view holder) override;
-  void token_refused(const Error& why) override;
+  void token_refused(std::string_view path, const Error& why) override;
   void link_attached(std::string_view address, bool client_sends) override;
   void link_refused(std::string_view address, std::string_view condition, std::string_view text) override;
-  void link_detached(std::string_view name, std::string_view condition, std::string_view text) override;
+  void link_detached(std::string_view address, std::string_view name, std::string_view condition,
+                     std::string_view text) override;
   void message_unreadable(std::string_view entity, std::int64_t sequence, const Error& why) override;
   void closed(std::string_view condition, std::string_view text) override;
   void disconnected(const Error* why);
