@@ -344,6 +344,29 @@ TEST(RestLimits, OneTooManyIsToldToComeAgain) {
   EXPECT_EQ(rig.send("q", "x")->status(), 503);
 }
 
+// 64 MB of messages may be on their way to the disk. It is asked before a message is read, so the one that
+// reaches the limit is taken, and the next is not.
+TEST(RestLimits, SoManyBytesAreBeingSentAndNoMore) {
+  Rig rig;
+  constexpr std::size_t step = std::size_t{16} << 20;
+  ASSERT_EQ(rig.settings.bytes_max, 4 * step);
+  auto large = RestRig::queue("large");
+  large.message_bytes_max = 2 * step;
+  rig.port.add(large, rig.wall);
+  rig.port.durable = false;
+  const std::string body(step, 'x');
+  std::vector<RestRig::AskedPtr> all;
+  for (int i = 0; i < 4; ++i) all.push_back(rig.send("large", body));
+  for (const auto& one : all) EXPECT_EQ(one->status(), 0) << one->body();
+  const auto more = rig.send("q", "x");
+  EXPECT_EQ(more->status(), 503);
+  EXPECT_THAT(more->body(), HasSubstr("Too many requests are under way."));
+  rig.port.durable = true;
+  rig.run();
+  for (const auto& one : all) EXPECT_EQ(one->status(), 201);
+  EXPECT_EQ(rig.send("q", "x")->status(), 201) << "there is room again";
+}
+
 // A full road makes requests wait, and nothing is lost.
 TEST(RestLimits, AFullRoadIsWaitedFor) {
   Rig rig;
