@@ -20,7 +20,9 @@ deb: ## build the Debian package: build/deb/omnibus_VERSION_ARCH.deb
 	@scripts/build release omnibus
 	@scripts/deb
 
-deb-test: deb ## install the package here, run it as its service would, purge it (needs root, so not in `make test`)
+deb-test: deb ## install the package in a fresh Debian and here, run it as its service would, purge it (needs root)
+	@scripts/bootstrap fresh
+	@tests/package/run build/deb/omnibus_*.deb --fresh-root
 	@tests/package/run build/deb/omnibus_*.deb
 
 test: ## everything: unit, rooms, TSan, fuzzers (FUZZ_SECONDS=30 each), release build, client interop, chaos
