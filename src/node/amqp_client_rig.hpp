@@ -38,6 +38,8 @@ class AmqpClient final : private amqp::Handler {
     };
     std::vector<Got> deliveries;
     std::vector<std::uint64_t> outcomes;  // descriptors
+    std::string transaction;              // the last that was declared
+    std::string rejected;                 // the condition of the last rejection
   };
 
   static constexpr std::chrono::seconds patience{20};  // only a hanging broker comes near it
@@ -103,7 +105,8 @@ class AmqpClient final : private amqp::Handler {
     }
   }
 
-  // `filter` is the source's.
+  // `filter` is the source's. A sender to `coordinator` controls transactions.
+  static constexpr std::string_view coordinator = "(coordinator)";
   amqp::Link& attach(amqp::Role role, std::string_view address, const amqp::Value& filter = {}) {
     const auto filter_bytes = amqp::encode(filter);
     const auto address_bytes = amqp::encode(amqp::Value{address});
@@ -115,7 +118,8 @@ class AmqpClient final : private amqp::Handler {
     amqp::Target target;
     target.address = {sends ? address_bytes : own_bytes};
     const auto source_bytes = amqp::encode_composite(source);
-    const auto target_bytes = amqp::encode_composite(target);
+    const auto target_bytes =
+        address == coordinator ? amqp::encode_composite(amqp::Coordinator{}) : amqp::encode_composite(target);
     amqp::AttachRequest request;
     request.name = "link " + std::to_string(++links_);
     request.role = role;
@@ -148,6 +152,23 @@ class AmqpClient final : private amqp::Handler {
       link.send(outgoing, one);
     }
     return until([&] { return accepted(link) >= want; });
+  }
+  // One control message or message, in a transaction if one is named; the descriptor of its outcome.
+  std::uint64_t send_one(amqp::Link& link, const Payload& payload, const std::string& transaction = "") {
+    if (!until([&] { return link.sendable(); })) return 0;
+    std::vector<std::uint8_t> state;
+    if (!transaction.empty())
+      state =
+          amqp::encode_composite(amqp::TransactionalState{.txn_id = as_bytes(transaction), .outcome = {}});
+    amqp::Outgoing outgoing;
+    outgoing.tag = as_bytes("t");
+    outgoing.state = {state};
+    const std::size_t before = of(link).outcomes.size();
+    link.send(outgoing, payload);
+    return until([&] { return of(link).outcomes.size() > before; }) ? of(link).outcomes.back() : 0;
+  }
+  static Payload control(const std::vector<std::uint8_t>& body) {
+    return Payload::copy_of(std::string{"\x00\x53\x77", 3} + std::string{as_text(body)});
   }
   // Waits for so many deliveries, all told, and gives their bodies.
   std::vector<std::string> receive(amqp::Link& link, std::size_t count) {
@@ -195,7 +216,12 @@ class AmqpClient final : private amqp::Handler {
     heard_[&link].deliveries.push_back({delivery.id, delivery.payload.to_string()});
   }
   void on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition) override {
-    heard_[&link].outcomes.push_back(disposition.state.descriptor);
+    auto& heard = heard_[&link];
+    heard.outcomes.push_back(disposition.state.descriptor);
+    if (const auto declared = amqp::decode_composite<amqp::Declared>(disposition.state.raw))
+      heard.transaction = as_text(declared->txn_id);
+    if (const auto rejected = amqp::decode_composite<amqp::Rejected>(disposition.state.raw))
+      if (const auto error = amqp::decode_condition(rejected->error)) heard.rejected = error->name;
   }
 
   void write_all() {

@@ -10,9 +10,6 @@
 namespace omnibus::node {
 namespace {
 
-// Scrapes of one shard that wait for the same numbers; one more is told to come again.
-constexpr std::size_t scrapes_max = 100;
-
 std::string_view kind_text(store::PartitionKind kind) {
   switch (kind) {
     case store::PartitionKind::queue:
@@ -177,19 +174,28 @@ std::optional<net::HttpResponse> MetricsDoor::refusal(const net::HttpRequest& re
 
 void MetricsDoor::answer(const net::HttpRequest& request, net::HttpReply reply, Instant now) {
   if (auto refused = refusal(request, now)) return reply.send(*std::move(refused));
-  if (waiting_.size() >= scrapes_max) return reply.send({.status = 503});
-  waiting_.push_back(std::move(reply));
-  if (waiting_.size() > 1) return;
+  if (!scrapes_.add(std::move(reply))) return;
   desk_.gather([this](MetricsDesk::Text text) {
-    home_.reactor().post(while_alive(life_, [this, text = std::move(text)] { answer_all(text); }));
+    home_.reactor().post(while_alive(life_, [this, text = std::move(text)] { scrapes_.answer_all(*text); }));
   });
 }
 
-void MetricsDoor::answer_all(const MetricsDesk::Text& text) {
+bool Scrapes::add(net::HttpReply reply) {
+  if (waiting_.size() >= waiting_max) {
+    reply.send({.status = 503,
+                .headers = {{"Content-Type", "text/plain"}, {"Retry-After", "1"}},
+                .body = "Too many requests wait for metrics.\n"});
+    return false;
+  }
+  waiting_.push_back(std::move(reply));
+  return waiting_.size() == 1;
+}
+
+void Scrapes::answer_all(const std::string& text) {
   std::vector<net::HttpReply> replies;
   replies.swap(waiting_);
   for (auto& reply : replies)
-    reply.send({.status = 200, .headers = {{"Content-Type", admin::metrics_content_type}}, .body = *text});
+    reply.send({.status = 200, .headers = {{"Content-Type", admin::metrics_content_type}}, .body = text});
 }
 
 }  // namespace omnibus::node

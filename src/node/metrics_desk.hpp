@@ -67,6 +67,19 @@ struct MetricsAccess {
   std::optional<bool> open{};
 };
 
+// Requests that wait for the same numbers. One more than there may be is told to come again.
+class Scrapes {
+ public:
+  static constexpr std::size_t waiting_max = 100;
+
+  // Whether it is the first of those that wait: numbers have to be asked for.
+  [[nodiscard]] bool add(net::HttpReply reply);
+  void answer_all(const std::string& text);
+
+ private:
+  std::vector<net::HttpReply> waiting_;
+};
+
 class MetricsDoor {
  public:
   // Lives on that shard. Rights are those on the default namespace.
@@ -77,13 +90,12 @@ class MetricsDoor {
 
  private:
   [[nodiscard]] std::optional<net::HttpResponse> refusal(const net::HttpRequest& request, Instant now) const;
-  void answer_all(const MetricsDesk::Text& text);
 
   MetricsDesk& desk_;
   Shard& home_;
   const MetricsAccess access_;
   const Life life_ = begin_life();
-  std::vector<net::HttpReply> waiting_;
+  Scrapes scrapes_;
 };
 
 // Whether a request is for /metrics, and not for an entity that has this name.

@@ -24,7 +24,6 @@ namespace {
 
 constexpr const char* register_file = "namespaces.json";
 // Changes that wait for the one under way.
-constexpr std::size_t changes_max = 1000;
 
 template <class Entry>
 std::string notes_of(const Entry& entry, Instant now) {
@@ -258,7 +257,7 @@ void Namespaces::remove_leftovers(std::uint16_t store, std::uint32_t number,
     setting_.roads.stores[store]->remove(info.id, [name = info.name](const Result<void>& removed) {
       // A subscription went with its topic.
       if (!removed && removed.error().code != Errc::not_found)
-        spdlog::warn("'{}' of a dropped namespace is still there: {}", name, removed.error().detail);
+        spdlog::warn("entity='{}' of a dropped namespace is still there: {}", name, removed.error().detail);
     });
 }
 
@@ -324,19 +323,13 @@ void Namespaces::find(std::string name, Answer<NamespaceView> answer) {
 
 // Changing
 
-void Namespaces::change(net::Task task) {
-  post([this, task = std::move(task)]() mutable {
-    changes_.push_back(std::move(task));
-    if (!changing_) next();
+template <class T>
+void Namespaces::change(Answer<T> answer, std::move_only_function<void(Answer<T>)> task) {
+  post([this, answer = std::move(answer), task = std::move(task)]() mutable {
+    if (changes_.is_full())
+      return answer(fail(Errc::server_busy, "Too many changes of namespaces are under way."));
+    changes_.add([answer = std::move(answer), task = std::move(task)]() mutable { task(std::move(answer)); });
   });
-}
-
-void Namespaces::next() {
-  changing_ = !changes_.empty();
-  if (!changing_) return;
-  auto task = std::move(changes_.front());
-  changes_.pop_front();
-  task();
 }
 
 void Namespaces::save(NamespaceRegister wanted, std::move_only_function<void(Result<void>)> done) {
@@ -394,9 +387,10 @@ Result<NamespaceEntry> Namespaces::new_entry(std::string name, const NamespaceDo
 }
 
 void Namespaces::create(std::string name, NamespaceDocument wanted, Answer<Made> answer) {
-  change([this, name = std::move(name), wanted = std::move(wanted), answer = std::move(answer)]() mutable {
-    create_now(std::move(name), std::move(wanted), std::move(answer));
-  });
+  change<Made>(std::move(answer),
+               [this, name = std::move(name), wanted = std::move(wanted)](Answer<Made> then) mutable {
+                 create_now(std::move(name), std::move(wanted), std::move(then));
+               });
 }
 
 void Namespaces::create_now(std::string name, NamespaceDocument wanted, Answer<Made> answer) {
@@ -404,8 +398,6 @@ void Namespaces::create_now(std::string name, NamespaceDocument wanted, Answer<M
     answer(fail(error));
     next();
   };
-  if (changes_.size() > changes_max)
-    return refuse({Errc::server_busy, "Too many changes of namespaces are under way."});
   for (const auto& [number, room] : rooms_) {
     if (!equals_ignoring_case(room->entry.name, name)) continue;
     const std::string what = number == 0 ? "it is the default namespace" : difference(room->entry, wanted);
@@ -447,9 +439,10 @@ void Namespaces::tell_shards(std::uint32_t number, bool is_new, Answer<Made> ans
 }
 
 void Namespaces::update(std::string name, NamespaceDocument wanted, Answer<Made> answer) {
-  change([this, name = std::move(name), wanted = std::move(wanted), answer = std::move(answer)]() mutable {
-    update_now(name, wanted, std::move(answer));
-  });
+  change<Made>(std::move(answer),
+               [this, name = std::move(name), wanted = std::move(wanted)](Answer<Made> then) mutable {
+                 update_now(name, wanted, std::move(then));
+               });
 }
 
 void Namespaces::update_now(const std::string& name, const NamespaceDocument& wanted, Answer<Made> answer) {
@@ -457,8 +450,6 @@ void Namespaces::update_now(const std::string& name, const NamespaceDocument& wa
     answer(std::move(error));
     next();
   };
-  if (changes_.size() > changes_max)
-    return refuse(fail(Errc::server_busy, "Too many changes of namespaces are under way."));
   if (equals_ignoring_case(rooms_.at(0)->entry.name, name))
     return refuse(fail(Errc::not_allowed, "The default namespace is changed by the configuration."));
   const NamespaceEntry* present = register_.find(name);
@@ -490,8 +481,8 @@ void Namespaces::update_now(const std::string& name, const NamespaceDocument& wa
 }
 
 void Namespaces::drop(std::string name, Answer<void> answer) {
-  change([this, name = std::move(name), answer = std::move(answer)]() mutable {
-    drop_now(name, std::move(answer));
+  change<void>(std::move(answer), [this, name = std::move(name)](Answer<void> then) mutable {
+    drop_now(name, std::move(then));
   });
 }
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "journal/io_thread.hpp"
 #include "node/admin_desk.hpp"
 #include "node/catalogue.hpp"
+#include "node/change_queue.hpp"
 #include "node/config.hpp"
 #include "node/data_folder.hpp"
 #include "node/life.hpp"
@@ -114,9 +114,10 @@ class Namespaces {
   void remove_leftovers(std::uint16_t store, std::uint32_t number,
                         const std::vector<store::PartitionInfo>& partitions);
 
-  // One change after the other; each calls next() when it has ended.
-  void change(net::Task task);
-  void next();
+  // One change after the other; each calls next() when it has ended. Too many that wait: `server_busy`.
+  template <class T>
+  void change(Answer<T> answer, std::move_only_function<void(Answer<T>)> task);
+  void next() { changes_.next(); }
   void create_now(std::string name, NamespaceDocument wanted, Answer<Made> answer);
   void update_now(const std::string& name, const NamespaceDocument& wanted, Answer<Made> answer);
   // Answers when every shard knows what its room says.
@@ -135,8 +136,7 @@ class Namespaces {
   std::set<std::uint32_t> emptied_;  // of those that the register has as dropped
   std::size_t not_ready_ = 0;
   Ready ready_;
-  std::deque<net::Task> changes_;
-  bool changing_ = false;
+  ChangeQueue changes_;
   // Last, so that it goes first: what it was given refers to all of this.
   journal::IoThread disk_;
 };

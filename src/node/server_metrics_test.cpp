@@ -176,6 +176,30 @@ TEST_F(ServerMetrics, FromThisMachineTheyAreOpen) {
   EXPECT_EQ(http.ask_without_token("GET", "/health").status, 200);
 }
 
+TEST(Scrapes, AHundredWaitForTheSameNumbersAndOneMoreIsToldToComeAgain) {
+  Scrapes scrapes;
+  std::map<int, net::HttpResponse> answers;
+  const auto scrape = [&](int number) {
+    return scrapes.add(net::HttpReply(
+        [&answers, number](net::HttpResponse response) { answers[number] = std::move(response); },
+        [] { return true; }, [](net::HttpReply::Gone) {}, [] { return false; }));
+  };
+  EXPECT_TRUE(scrape(0)) << "the first asks for the numbers";
+  for (int i = 1; i < 100; ++i) EXPECT_FALSE(scrape(i));
+  EXPECT_TRUE(answers.empty());
+  EXPECT_FALSE(scrape(100));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[100].status, 503);
+  EXPECT_THAT(answers[100].body, HasSubstr("Too many"));
+  scrapes.answer_all("numbers");
+  ASSERT_EQ(answers.size(), 101u);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(std::pair(answers[i].status, answers[i].body), std::pair(200, std::string("numbers")));
+  EXPECT_TRUE(scrape(101)) << "there is room again";
+  scrapes.answer_all("later");
+  EXPECT_EQ(answers[101].body, "later");
+}
+
 // An entity may have this name; who manages it says which version of the API is meant.
 TEST(IsMetrics, AnEntityOfThisNameIsManagedAsAnyOther) {
   const auto is = [](std::string method, std::string target) {

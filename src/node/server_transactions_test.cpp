@@ -56,5 +56,43 @@ TEST_F(ServerTransactions, StoresOnTwoShardsAgree) {
   EXPECT_EQ(from_first, from_second);
 }
 
+// TransactionSeconds at a running broker. One transaction at a time is allowed here: a second can be declared
+// as soon as the first is over, and nothing but its time ends the first.
+TEST_F(ServerTransactions, ATransactionThatLastsTooLongIsRolledBack) {
+  auto options = options_with(1, R"("Queues": [{"Name": "q"}])");
+  options.config.transaction_time = std::chrono::seconds{1};
+  options.config.transactions_per_connection_max = 1;
+  const auto server = start(std::move(options));
+  ASSERT_TRUE(server);
+  AmqpClient client{server->addresses()[0]};
+  auto& control = client.attach(amqp::Role::sender, AmqpClient::coordinator);
+  auto& sender = client.attach(amqp::Role::sender, "q");
+  const auto declare = [&] {
+    return client.send_one(control, AmqpClient::control(amqp::encode_composite(amqp::Declare{})));
+  };
+  const auto commit = [&](const std::string& id) {
+    return client.send_one(
+        control,
+        AmqpClient::control(amqp::encode_composite(amqp::Discharge{.txn_id = as_bytes(id), .fail = false})));
+  };
+  ASSERT_EQ(declare(), amqp::descriptor::declared);
+  const std::string late = client.of(control).transaction;
+  EXPECT_EQ(client.send_one(sender, AmqpClient::message("late"), late),
+            amqp::descriptor::transactional_state);
+  EXPECT_EQ(declare(), amqp::descriptor::rejected) << "there is one already";
+  wait_until([&] { return declare() == amqp::descriptor::declared; });
+  const std::string second = client.of(control).transaction;
+  EXPECT_EQ(client.send_one(sender, AmqpClient::message("late too"), late), amqp::descriptor::rejected);
+  EXPECT_EQ(client.of(sender).rejected, "amqp:transaction:timeout");
+  EXPECT_EQ(commit(late), amqp::descriptor::rejected);
+  EXPECT_EQ(client.of(control).rejected, "amqp:transaction:timeout");
+
+  EXPECT_EQ(client.send_one(sender, AmqpClient::message("in time"), second),
+            amqp::descriptor::transactional_state);
+  EXPECT_EQ(commit(second), amqp::descriptor::accepted);
+  ASSERT_TRUE(client.send(sender, {AmqpClient::message("last")}));
+  EXPECT_EQ(take(client, "q", 2), (std::vector<std::string>{"in time", "last"}));
+}
+
 }  // namespace
 }  // namespace omnibus::node
