@@ -209,6 +209,29 @@ TEST_F(Reuse, AFullDiskIsToldWhenNoneIsLeft) {
   EXPECT_THAT(rig.owner.failures, IsEmpty());
 }
 
+TEST_F(Reuse, AFullDiskIsForgottenWhenADeadSegmentComesInTime) {
+  ASSERT_TRUE(rig.open());
+  const Position held = rig.append("held", Life::lasting);
+  while (rig.journal->appended().segment() == held.segment()) {
+    rig.append(std::string(old_bytes, 'o'));
+    rig.commit();
+  }
+  rig.checkpoint("");
+  ASSERT_EQ(spares(), 0u);
+  // One batch, after which the next file is wanted and the first segment is dead.
+  rig.journal->release(held, 4);
+  for (int i = 0; i < 12; ++i) rig.append(std::string(old_bytes, 'n'));
+  rig.disk->set_capacity(rig.disk->bytes_used() + 1000);
+  rig.commit();
+  EXPECT_THAT(rig.owner.space, ElementsAre(false, true));
+  EXPECT_EQ(spares(), 1u);
+  const std::uint32_t active = rig.journal->appended().segment();
+  while (rig.journal->appended().segment() == active) {
+    rig.append(std::string(old_bytes, 'n'));
+    rig.commit();
+  }
+}
+
 TEST_F(Reuse, ACheckpointThatLacksSpaceGetsTheirs) {
   ASSERT_TRUE(rig.open());
   let_segments_die(8);

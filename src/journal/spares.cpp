@@ -94,8 +94,8 @@ Spare Spares::take() {
 }
 
 void Spares::put(Spare spare) {
-  if (spare_.file && spare_.written >= spare.written && spare_.bytes >= spare.bytes) std::swap(spare, spare_);
-  std::swap(spare, spare_);
+  const bool is_better = spare.written > spare_.written || spare.bytes > spare_.bytes;
+  if (!spare_.file || is_better) std::swap(spare, spare_);
   if (!spare.file) return;
   if (spare.bytes >= segment_bytes_ && stock_.size() < stock_max) return stock_.push_back(std::move(spare));
   discard(std::move(spare));
@@ -131,7 +131,12 @@ void Spares::let_go(std::uint32_t segment, bool is_good, std::move_only_function
       },
       [this, done = std::move(done)](Result<Spare> spare) mutable {
         --taking_over_;
-        if (spare) put(std::move(*spare));
+        if (spare) {
+          put(std::move(*spare));
+          // The disk may have been found full meanwhile.
+          if (std::exchange(full_, false)) on_space_(true);
+          exhausted_ = false;
+        }
         done();
       });
 }
