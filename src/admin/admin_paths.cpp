@@ -76,7 +76,8 @@ void name_parts(const Segments& all, AdminPath& path) {
 }
 
 bool is_below_a_subscription(AdminPath::Kind kind) {
-  return kind == AdminPath::Kind::subscription || kind == AdminPath::Kind::rules || kind == AdminPath::Kind::rule;
+  return kind == AdminPath::Kind::subscription || kind == AdminPath::Kind::rules ||
+         kind == AdminPath::Kind::rule;
 }
 
 Result<std::uint32_t> number(std::string_view key, std::string_view text) {
@@ -126,7 +127,8 @@ Result<AdminPath> parse_admin_path(std::string_view target) {
     return fail(Errc::argument_error, "the address has characters that no name has");
   AdminPath path;
   name_parts(split(*decoded), path);
-  // whole_name() of a subscription without a name would be its topic: nobody may act on that by a slash too many.
+  // whole_name() of a subscription without a name would be its topic: nobody may act on that by a slash too
+  // many.
   if (is_below_a_subscription(path.kind) && path.subscription.empty())
     return fail(Errc::argument_error, "the address has no name of a subscription");
   if (auto taken = take_query(target.substr(std::min(mark + 1, target.size())), path); !taken)

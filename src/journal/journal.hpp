@@ -27,8 +27,8 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
-#include "base/spread.hpp"
 #include "base/result.hpp"
+#include "base/spread.hpp"
 
 namespace omnibus::journal {
 

@@ -3,8 +3,8 @@
 // With a key there is one partition that can take it, and its answer is the answer. Without one, the
 // partitions take turns: what came in one input goes to one of them together. A partition that is down or
 // full of work is passed over, and what reached it just then comes back and is tried at another, each at most
-// once; so such a send fails only when no partition takes it. A send that may have been written is never tried again: its
-// answer is `internal_error`, and to repeat it is the client's decision.
+// once; so such a send fails only when no partition takes it. A send that may have been written is never
+// tried again: its answer is `internal_error`, and to repeat it is the client's decision.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ namespace omnibus::rules {
 using SubscriptionId = std::uint32_t;
 
 // Of one topic; 0 means no limit.
-struct RuleLimits {  // 0: none
+struct RuleLimits {                     // 0: none
   std::size_t sql_filters_max = 2'000;  // true and false filters count as SQL
   std::size_t correlation_filters_max = 100'000;
 };
