@@ -175,8 +175,9 @@ TEST_F(Reuse, AFileThatSomebodyReadsIsNotWrittenOver) {
   EXPECT_EQ(rig.disk->contents(segment_name(at.segment())), nullptr);
   EXPECT_EQ(spares(), 1u) << "the file of the segment behind it";
   for (const std::string& name : rig.disk->names())
-    if (name.ends_with(".spare"))
+    if (name.ends_with(".spare")) {
       EXPECT_THAT(std::string(as_text(*rig.disk->contents(name))), Not(HasSubstr("read late")));
+    }
   while (readers.step()) rig.run();
   EXPECT_TRUE(told);
 }
