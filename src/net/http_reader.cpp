@@ -13,6 +13,12 @@ namespace omnibus::net {
 
 namespace http = boost::beast::http;
 
+namespace {
+
+constexpr std::string_view last_chunk = "0\r\n\r\n";
+
+}  // namespace
+
 struct HttpReader::Parser : http::request_parser<http::string_body> {
   bool continue_told = false;
 };
@@ -42,6 +48,8 @@ HttpReader::Outcome HttpReader::next() {
     parser_->body_limit(limits_.body_bytes_max);
   }
   while (!parser_->is_done() && buffered() != 0) {
+    // As long as the last chunk is to come so much is: Beast asserts that it has it when it sees it again.
+    if (in_body() && parser_->chunked() && buffered() < last_chunk.size()) break;
     boost::system::error_code error;
     const bool header_was_done = parser_->is_header_done();
     parser_->eager(header_was_done);

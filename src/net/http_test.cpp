@@ -98,6 +98,24 @@ TEST(HttpReader, HeaderPastTheLimitIsRefused) {
   EXPECT_EQ(reader.status(), 431);
 }
 
+// However the network cuts it, the last chunk and its trailers too.
+TEST(HttpReader, AChunkedBodyInPiecesOfAnySize) {
+  for (const std::string_view chunks :
+       {"0\r\n\r\n", "0\r\nX: y\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", "0;x=y\r\n\r\n"}) {
+    const std::string all = fmt::format("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{}", chunks);
+    for (std::size_t piece = 1; piece < 8; ++piece) {
+      HttpReader reader({});
+      Outcome last = Outcome::need_more;
+      for (std::size_t at = 0; at < all.size(); at += piece) {
+        EXPECT_EQ(last, Outcome::need_more);
+        reader.append(as_bytes(std::string_view{all}.substr(at, piece)));
+        last = reader.next();
+      }
+      EXPECT_EQ(last, Outcome::request) << chunks << " by " << piece;
+    }
+  }
+}
+
 // A line that never ends is not collected for ever, neither in the header nor between chunks.
 TEST(HttpReader, EndlessLinesAreRefused) {
   for (const auto start :
