@@ -64,25 +64,29 @@ class AmqpClient final : private amqp::Handler {
   AmqpClient(const AmqpClient&) = delete;
   AmqpClient& operator=(const AmqpClient&) = delete;
 
+  enum class Interrupts : std::uint8_t { heeded, ignored };
   // Until it holds: true. False when the time is up or somebody interrupted. Fails when the connection is
   // over.
   template <class Holds>
-  [[nodiscard]] Result<bool> until(const Holds& holds, Tick deadline) {
+  [[nodiscard]] Result<bool> until(const Holds& holds, Tick deadline,
+                                   Interrupts interrupts = Interrupts::heeded) {
     for (;;) {
       if (auto written = write_output(); !written) return fail(written.error());
       if (holds()) return true;
       if (broken_) return fail(*broken_);
-      if (tick_now() >= deadline || is_interrupted()) return false;
+      if (tick_now() >= deadline || (interrupts == Interrupts::heeded && is_interrupted())) return false;
       if (auto moved = turn(deadline); !moved) return fail(moved.error());
     }
   }
   // The same for something that the peer owes us: `timeout` when it does not come.
   template <class Holds>
-  [[nodiscard]] Result<void> expect(const Holds& holds, std::string_view what) {
-    auto came = until(holds, tick_now() + options_.patience);
+  [[nodiscard]] Result<void> expect(const Holds& holds, std::string_view what,
+                                    Interrupts interrupts = Interrupts::heeded) {
+    auto came = until(holds, tick_now() + options_.patience, interrupts);
     if (!came) return fail(came.error());
     if (*came) return {};
-    if (is_interrupted()) return fail(Errc::timeout, "interrupted while waiting for {}", what);
+    if (interrupts == Interrupts::heeded && is_interrupted())
+      return fail(Errc::timeout, "interrupted while waiting for {}", what);
     return fail(Errc::timeout, "{} did not come within {} ms", what, options_.patience.count());
   }
 

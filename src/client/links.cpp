@@ -162,7 +162,9 @@ void Receiver::on_disposition(const amqp::DispositionOf& disposition) {
 }
 
 Result<void> Receiver::wait_settled() {
-  auto came = client_.expect([this] { return unanswered_.empty() || !link; }, "the answer to a settlement");
+  // The messages are with whoever asked for them: that they are settled is not left open by an interrupt.
+  auto came = client_.expect([this] { return unanswered_.empty() || !link; }, "the answer to a settlement",
+                             AmqpClient::Interrupts::ignored);
   if (!came) return fail(came.error());
   if (refusal_) return fail(*refusal_);
   if (!unanswered_.empty()) return fail(why_over());
