@@ -123,6 +123,7 @@ struct LinkDrained {
 // For a receiver that asked to be told: there is something that it could get, and it has no credit.
 struct MessagesAvailable {
   ReceiverId receiver;
+  std::uint32_t count = 0;  // of those that wait; others may take some before it asks
 };
 // Detach the link with this error; the queue has forgotten it.
 struct DetachReceiver {

@@ -76,6 +76,7 @@ void Lane::remove(std::uint32_t slot) {
   const std::size_t index = index_in(from, number(slot));
   check(index < from.slots.size() && from.slots[index] == slot, "a message is in its lane");
   const bool was_ready = from.available != 0;
+  if ((from.available & bit(index)) != 0) --available_;
   from.slots.erase(from.slots.begin() + static_cast<std::ptrdiff_t>(index));
   from.available = (from.available & below(index)) | ((from.available & ~below(index + 1)) >> 1);
   note_ready(chunk, was_ready);
@@ -100,10 +101,9 @@ void Lane::set_available(std::uint32_t slot, bool available) {
   const std::size_t index = index_in(chunk->second, number(slot));
   check(index < chunk->second.slots.size() && chunk->second.slots[index] == slot, "a message is in its lane");
   const bool was_ready = chunk->second.available != 0;
-  if (available)
-    chunk->second.available |= bit(index);
-  else
-    chunk->second.available &= ~bit(index);
+  if (((chunk->second.available & bit(index)) != 0) == available) return;
+  chunk->second.available ^= bit(index);
+  available ? ++available_ : --available_;
   note_ready(chunk, was_ready);
 }
 

@@ -32,7 +32,8 @@ class Lane {
   [[nodiscard]] std::uint32_t find(SequenceNumber sequence) const;
 
   [[nodiscard]] bool empty() const { return chunks_.empty(); }
-  [[nodiscard]] bool has_available() const { return !ready_.empty(); }
+  [[nodiscard]] bool has_available() const { return available_ != 0; }
+  [[nodiscard]] std::uint32_t available() const { return available_; }  // how many
   [[nodiscard]] std::size_t bytes() const;
 
  private:
@@ -51,6 +52,7 @@ class Lane {
   const EntryTable* entries_;
   Chunks chunks_;
   std::map<SequenceNumber, Chunk*> ready_;  // chunks with a bit set
+  std::uint32_t available_ = 0;             // bits set in all of them
 };
 
 }  // namespace omnibus::broker

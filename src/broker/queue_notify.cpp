@@ -12,7 +12,7 @@ void Queue::Parts::tell_waiting() {
       if (!could_get_something(receiver)) continue;
       receivers.disarm(receiver);
       receivers.give_the_word(receiver);
-      emit(MessagesAvailable{receiver.id});
+      emit(MessagesAvailable{receiver.id, lanes[static_cast<std::size_t>(sub_queue)].available()});
       break;
     }
   }
@@ -31,7 +31,7 @@ void Queue::Parts::asked_and_served(Receiver& receiver) {
   receivers.take_the_word(receiver);
   receivers.disarm(receiver);
   if (could_get_something(receiver))
-    emit(MessagesAvailable{receiver.id});
+    emit(MessagesAvailable{receiver.id, lanes[static_cast<std::size_t>(receiver.sub_queue)].available()});
   else
     receivers.arm(receiver);
 }

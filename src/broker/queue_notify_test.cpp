@@ -25,6 +25,14 @@ class NotifyRig : public QueueRig {
       if (const auto* said = std::get_if<MessagesAvailable>(&effect); said && said->receiver == id) ++count;
     return count;
   }
+  // What it was told last.
+  std::uint32_t last_count(ReceiverId id) {
+    std::uint32_t count = 0;
+    for (const auto& effect : answers)
+      if (const auto* said = std::get_if<MessagesAvailable>(&effect); said && said->receiver == id)
+        count = said->count;
+    return count;
+  }
 };
 
 TEST(QueueNotify, ToldOnceWhenAMessageIsThere) {
@@ -64,6 +72,21 @@ TEST(QueueNotify, ADrainThatLeavesSomethingSaysSoAndOneThatDoesNotArms) {
   EXPECT_EQ(rig.told(one), 2);
   rig.send("c");
   EXPECT_EQ(rig.told(one), 3);
+}
+
+TEST(QueueNotify, ToldHowManyWait) {
+  NotifyRig rig;
+  for (const char* body : {"a", "b", "c", "d", "e"}) rig.send(body);
+  rig.attach_to_hear(one);
+  EXPECT_EQ(rig.last_count(one), 5u);
+  rig.credit(one, 2, true);
+  EXPECT_EQ(rig.last_count(one), 3u) << "locked ones do not wait";
+  const LockToken abandoned = rig.next(one)->lock;
+  const LockToken completed = rig.next(one)->lock;
+  rig.settle(abandoned, Abandon{});
+  rig.settle(completed, Complete{});
+  rig.credit(one, 0, true);
+  EXPECT_EQ(rig.last_count(one), 4u) << "an abandoned one waits again";
 }
 
 TEST(QueueNotify, AnEmptyDrainIsAQuestionThatCostsNothing) {

@@ -184,6 +184,24 @@ TEST(PartitionedLinks, PartitionsTakeTurns) {
   EXPECT_EQ(partitions.size(), rig.count);
 }
 
+// So that few commands and few records serve many messages.
+TEST(PartitionedLinks, WhatAPartitionHasGoesOutTogether) {
+  PartitionedRig rig;
+  for (std::uint16_t i = 0; i < rig.count; ++i)
+    for (int n = 0; n < 6; ++n) rig.send("x", {.key = rig.key_for(i), .id = fmt::format("{} {}", i, n)});
+  auto& link = rig.receiver(0);
+  std::set<std::int64_t> partitions;
+  for (std::size_t round = 0; round < rig.count; ++round) {
+    link.grant(6);
+    rig.pump();
+    ASSERT_EQ(rig.bodies(link).size(), (round + 1) * 6);
+    const std::int64_t partition = rig.sequence(link, round * 6) >> 48;
+    for (std::size_t i = 1; i < 6; ++i) EXPECT_EQ(rig.sequence(link, round * 6 + i) >> 48, partition);
+    partitions.insert(partition);
+  }
+  EXPECT_EQ(partitions.size(), rig.count) << "each had its turn";
+}
+
 TEST(PartitionedLinks, WithinAPartitionOrderIsKept) {
   PartitionedRig rig;
   for (int n = 0; n < 10; ++n) rig.send(fmt::format("{}", n), {.key = "k"});

@@ -41,7 +41,9 @@ void PartitionedReceiver::on_delivery(broker::Answer& answer, Now now) {
     --lent_;
     if (!deliver(*delivery, answer.message)) lend();  // its credit is free for another
   } else if (const auto* there = std::get_if<broker::MessagesAvailable>(&answer.effect)) {
-    part_of(there->receiver).available = true;
+    Part& part = part_of(there->receiver);
+    part.available = true;
+    part.told = there->count;
     lend();
   } else if (const auto* drained = std::get_if<broker::LinkDrained>(&answer.effect)) {
     Part& part = part_of(drained->receiver);
@@ -94,7 +96,9 @@ void PartitionedReceiver::lend() {
     if (free == 0) break;
     Part& part = parts_[at];
     if (!takes(part)) continue;
-    ask(part, std::max(1u, free / takers));
+    // Never less than an equal share: there may be more by now. What it does not use comes back at once, and
+    // messages that go out together are settled together.
+    ask(part, std::min(free, std::max({1u, free / takers, part.told})));
     --takers;
     turn_ = (at + 1) % parts_.size();
   }

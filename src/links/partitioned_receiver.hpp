@@ -1,11 +1,11 @@
 // Our end of a link on which a client receives from all partitions of an entity [service-bus contract 9.10].
 //
 // One receiver at each partition, none of which has credit by itself. A partition says when it has something;
-// the link then lends it a share of the client's credit as a drain, so that what is not used comes back at
-// once. What is lent and what waits to be sent is never more than the client gave, and no message is locked
-// that the client did not ask for. Whose turn it is goes round, so that no partition starves. A partition
-// tells one link at a time; without credit to lend, the link passes, and asks anew when it has some. A
-// client's drain is answered when every partition has been asked since and none has anything.
+// the link then lends it credit of the client's for what it has, as a drain, so that what is not used comes
+// back at once. What is lent and what waits to be sent is never more than the client gave, and no message is
+// locked that the client did not ask for. Whose turn it is goes round, so that no partition starves. A
+// partition tells one link at a time; without credit to lend, the link passes, and asks anew when it has
+// some. A client's drain is answered when every partition has been asked since and none has anything.
 //
 // Partitions whose store is down answer that they have nothing, and speak up when they are back: nothing is
 // to be done about them here.
@@ -32,6 +32,7 @@ class PartitionedReceiver final : public ReceiverLink, private DeliveryTaker {
     broker::ReceiverId receiver = broker::ReceiverId::none;
     std::uint64_t limit = 0;  // as its receiver counts deliveries
     std::uint32_t lent = 0;   // credit it has now
+    std::uint32_t told = 0;   // so many it had when it last said so
     bool available = false;   // it said so since it was last asked
     bool passed = false;      // it said so, and was told to ask others; it will not say so again
     bool asked = false;       // and has not answered
