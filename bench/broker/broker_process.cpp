@@ -130,8 +130,11 @@ std::uint64_t BrokerProcess::rss_bytes() const {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-double BrokerProcess::cpu_seconds() const {
-  std::ifstream in(fmt::format("/proc/{}/stat", pid_));
+namespace {
+
+// Of a process or a thread, from its `stat`.
+double cpu_seconds_in(const std::string& file) {
+  std::ifstream in(file);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   std::istringstream fields(text.substr(text.rfind(')') + 2));
   std::string skipped;
@@ -140,6 +143,17 @@ double BrokerProcess::cpu_seconds() const {
   std::uint64_t system = 0;
   fields >> user >> system;
   return static_cast<double>(user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace
+
+double BrokerProcess::cpu_seconds() const { return cpu_seconds_in(fmt::format("/proc/{}/stat", pid_)); }
+
+std::map<std::string, double> BrokerProcess::thread_seconds() const {
+  std::map<std::string, double> threads;
+  for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid_)))
+    threads[thread.path().filename()] = cpu_seconds_in(thread.path() / "stat");
+  return threads;
 }
 
 }  // namespace omnibus::bench

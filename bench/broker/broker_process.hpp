@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "base/clock.hpp"
@@ -27,6 +28,8 @@ class BrokerProcess {
   [[nodiscard]] Tick::duration exec_to_answer() const { return exec_to_answer_; }
   [[nodiscard]] std::uint64_t rss_bytes() const;
   [[nodiscard]] double cpu_seconds() const;
+  // The same of each of its threads.
+  [[nodiscard]] std::map<std::string, double> thread_seconds() const;
   // Of the whole data folder.
   [[nodiscard]] std::uint64_t disk_bytes() const;
 

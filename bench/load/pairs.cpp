@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -19,6 +21,14 @@ using namespace std::chrono_literals;
 constexpr auto latency_warm_up = 5s;
 
 double seconds_since(Tick start) { return std::chrono::duration<double>(tick_now() - start).count(); }
+
+// Of this process: the load.
+double own_cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) { return double(time.tv_sec) + double(time.tv_usec) * 1e-6; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
 
 }  // namespace
 
@@ -58,10 +68,18 @@ Flow measure_flow(const std::string& config, const std::vector<std::string>& add
   std::this_thread::sleep_for(1s);
   const std::uint64_t before = total();
   const double cpu = broker.cpu_seconds();
+  const double load_cpu = own_cpu_seconds();
+  const auto threads = broker.thread_seconds();
   const Tick start = tick_now();
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   const auto moved = static_cast<double>(total() - before);
-  const Flow result{moved / seconds_since(start), moved / (broker.cpu_seconds() - cpu)};
+  const double took = seconds_since(start);
+  const double used = broker.cpu_seconds() - cpu;
+  double busiest = 0;
+  for (const auto& [thread, now] : broker.thread_seconds())
+    if (const auto then = threads.find(thread); then != threads.end())
+      busiest = std::max(busiest, now - then->second);
+  const Flow result{moved / took, moved / used, (used + own_cpu_seconds() - load_cpu) / took, busiest / took};
   for (auto& one : sent) one->stop = true;
   std::this_thread::sleep_for(200ms);
   end_load(senders);
@@ -93,7 +111,8 @@ Latency measure_latency(const std::string& config, const std::string& address, d
   end_load(senders);
   end_load(receivers);
   return {received.latency.percentile(0.5), received.latency.percentile(0.99),
-          sent.outcome_after.percentile(0.99), static_cast<double>(received.latency.total()) / cpu};
+          sent.outcome_after.percentile(0.99), static_cast<double>(received.latency.total()) / cpu,
+          received.latency};
 }
 
 }  // namespace omnibus::bench

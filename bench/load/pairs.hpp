@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/histogram.hpp"
+
 namespace omnibus::bench {
 
 // Config.json of a namespace with these queues, each written as its JSON object; `omnibus` are our own
@@ -16,6 +18,8 @@ namespace omnibus::bench {
 struct Flow {
   double received_per_second = 0;
   double per_cpu_second = 0;  // of the broker
+  double cores = 0;           // that broker and load kept busy together
+  double busiest = 0;         // the share of a core that the broker's busiest thread took
 };
 // One pair for each address, `window` messages under way at most in each.
 [[nodiscard]] Flow measure_flow(const std::string& config, const std::vector<std::string>& addresses,
@@ -26,6 +30,7 @@ struct Latency {
   double p99 = 0;
   double outcome_p99 = 0;
   double per_cpu_second = 0;
+  Histogram all{};  // from send to receipt
 };
 [[nodiscard]] Latency measure_latency(const std::string& config, const std::string& address, double seconds,
                                       double rate);
