@@ -85,7 +85,8 @@ void print(int shards, const Figures& f) {
              f.spread.text(0), f.spread_per_cpu.text(0), f.spread_cores.text(2), f.spread_busiest.text(2));
   fmt::print("    of 16 plain queues: {}; aim >= 0.9\n", f.of_sixteen.text(2));
   fmt::print("    of one plain queue: {}; aim with two shards: clearly more than 1\n", f.of_plain.text(2));
-  fmt::print("    the same, were the busiest thread the limit and not the machine: {}\n", f.of_plain_alone.text(2));
+  fmt::print("    the same, were the busiest thread the limit and not the machine: {}\n",
+             f.of_plain_alone.text(2));
   fmt::print("  end to end at 100/s: plain p50 {} ms, p99 {} ms; partitioned p50 {} ms, p99 {} ms\n",
              f.plain_p50.text(2), f.plain_p99.text(2), f.spread_p50.text(2), f.spread_p99.text(2));
   fmt::print("    p50 of that of a plain queue: {}; aim <= 1.5\n", f.p50_ratio.text(2));
