@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "../broker/broker_process.hpp"
 #include "load_client.hpp"
+#include "own_cpu.hpp"
 
 namespace omnibus::bench {
 namespace {
@@ -21,14 +21,6 @@ using namespace std::chrono_literals;
 constexpr auto latency_warm_up = 5s;
 
 double seconds_since(Tick start) { return std::chrono::duration<double>(tick_now() - start).count(); }
-
-// Of this process: the load.
-double own_cpu_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) { return double(time.tv_sec) + double(time.tv_usec) * 1e-6; };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 }  // namespace
 

@@ -19,7 +19,6 @@
 // whoever looks at the broker from outside looks at the same time, and the result. Any trouble with the
 // broker ends it with a message and 1: figures of a run with errors are none.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -31,6 +30,7 @@
 #include <vector>
 
 #include "../load/load_client.hpp"
+#include "../load/own_cpu.hpp"
 
 namespace omnibus::bench {
 namespace {
@@ -111,15 +111,6 @@ Options read(int argc, char** argv) {
 }
 
 double seconds_since(Tick start) { return std::chrono::duration<double>(tick_now() - start).count(); }
-
-double own_cpu_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 void say(const std::string& line) {
   fmt::print("{}\n", line);
