@@ -126,7 +126,7 @@ void start_with_many() {
 
 int main(int argc, char** argv) {
   using namespace omnibus::bench;
-  const LoadOptions options = read_options(argc, argv);
+  const LoadOptions options = read_options(argc, argv, {}, {"entities", "connections", "start"});
   if (options.wants("entities")) use_entities();
   if (options.wants("connections")) use_connections();
   if (options.wants("start")) start_with_many();

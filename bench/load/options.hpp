@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -20,7 +22,9 @@ struct LoadOptions {
 };
 
 // Stops the program at an option that nobody knows: figures of a run that was meant otherwise are none.
-[[nodiscard]] inline LoadOptions read_options(int argc, char** argv, LoadOptions options = {}) {
+// `parts` are what --only may name.
+[[nodiscard]] inline LoadOptions read_options(int argc, char** argv, LoadOptions options = {},
+                                              std::initializer_list<std::string_view> parts = {}) {
   for (int i = 1; i < argc; i += 2) {
     const std::string_view name = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
@@ -36,6 +40,10 @@ struct LoadOptions {
       fmt::print(stderr, "'{}' is no option, or lacks its value\n", name);
       std::exit(2);
     }
+  }
+  if (!options.only.empty() && std::ranges::find(parts, options.only) == parts.end()) {
+    fmt::print(stderr, "'{}' is no part of this program\n", options.only);
+    std::exit(2);
   }
   return options;
 }

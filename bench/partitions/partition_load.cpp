@@ -98,7 +98,7 @@ void print(int shards, const Figures& f) {
 int main(int argc, char** argv) {
   using namespace omnibus::bench;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const LoadOptions options = read_options(argc, argv, {.rounds = 3});
+  const LoadOptions options = read_options(argc, argv, {.rounds = 3}, {"one-shard", "two-shards", "profile"});
   if (options.only == "profile") return profile(options.seconds);
   const std::string_view parts[] = {"one-shard", "two-shards"};
   Figures figures[2];

@@ -163,7 +163,7 @@ void print(const Figures& f) {
 int main(int argc, char** argv) {
   using namespace omnibus::bench;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const LoadOptions options = read_options(argc, argv);
+  const LoadOptions options = read_options(argc, argv, {}, {"raw", "one", "many", "latency"});
   const double seconds = options.seconds;
   Figures f;
   for (int round = 0; round < options.rounds; ++round) {

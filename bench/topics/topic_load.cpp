@@ -151,7 +151,8 @@ struct Figures {
 int main(int argc, char** argv) {
   using namespace omnibus::bench;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const LoadOptions options = read_options(argc, argv, {.seconds = 1});
+  const LoadOptions options =
+      read_options(argc, argv, {.seconds = 1}, {"queue", "all", "one", "sql", "exchange", "flow"});
   const double seconds = options.seconds;
   const std::pair<const char*, Kind> kinds[] = {
       {"all", Kind::all}, {"one", Kind::one}, {"sql", Kind::sql}, {"exchange", Kind::exchange}};
