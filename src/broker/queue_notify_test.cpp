@@ -87,6 +87,10 @@ TEST(QueueNotify, ToldHowManyWait) {
   rig.settle(completed, Complete{});
   rig.credit(one, 0, true);
   EXPECT_EQ(rig.last_count(one), 4u) << "an abandoned one waits again";
+  rig.attach(other, SubQueue::active, ReceiveMode::receive_and_delete);
+  rig.credit(other, 3);
+  rig.credit(one, 0, true);
+  EXPECT_EQ(rig.last_count(one), 1u) << "three went while they waited";
 }
 
 TEST(QueueNotify, AnEmptyDrainIsAQuestionThatCostsNothing) {
