@@ -106,6 +106,8 @@ Result<void> take_query(std::string_view query, AdminPath& path) {
       (equals_ignoring_case(*key, "$skip") ? path.skip : path.top) = *count;
     }
   }
+  // Its next page would be itself.
+  if (path.top == 0) return fail(Errc::argument_error, "a page of 0 entries: $top is 1 at least");
   path.top = std::min(path.top, page_entries_max);
   return {};
 }

@@ -65,6 +65,7 @@ TEST(AdminPaths, PagesAreBounded) {
   EXPECT_EQ(parsed("/$Resources/Queues").top, page_entries_max);
   EXPECT_FALSE(parse_admin_path("/$Resources/Queues?$skip=-1"));
   EXPECT_FALSE(parse_admin_path("/$Resources/Queues?$top=many"));
+  EXPECT_FALSE(parse_admin_path("/$Resources/Queues?$top=0"));
 }
 
 TEST(AdminPaths, BrokenAddressesAreRefused) {

@@ -7,6 +7,8 @@
 // (a partition is down, or too much is asked at once), `internal_error` (nobody can say whether it happened).
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -35,6 +37,14 @@ struct Notes {
   std::optional<bool> ordering{};  // of a topic, when it was said
   std::vector<auth::AccessRule> access_rules{};
   Instant updated{};  // 1970: never since its creation
+
+  // When the entity was changed last; its creation counts.
+  [[nodiscard]] Instant changed(Instant created) const { return std::max(created, updated); }
+  // A change is later than what was before it, also within one millisecond and after the clock was set back:
+  // clients compare these times.
+  void mark_changed(Instant created, Instant now) {
+    updated = std::max(now, changed(created) + std::chrono::milliseconds{1});
+  }
 
   friend bool operator==(const Notes&, const Notes&) = default;
 };
@@ -87,14 +97,16 @@ struct DocumentFinding {
   std::string message{};
 };
 
-// One line of the log for each change.
+// One line of the log for each change that was asked for, also a refused one.
 struct AuditEvent {
-  std::string_view who;     // the name of the access rule, or the subject of a token
+  std::string_view who;     // the name of the access rule, or the subject of a token; empty: it was no good
   std::string_view action;  // "create", "update", "delete"
   std::string_view kind;    // "queue", "topic", "exchange", "subscription", "rule"
   std::string_view entity;
   std::string_view peer;
-  int status = 0;
+  int status = 0;                 // that of HTTP, whatever it came by
+  std::string_view name_space{};  // of the entity; who has the port knows it
+  std::string_view detail{};      // more of it, for people
 };
 
 class AdminPort {

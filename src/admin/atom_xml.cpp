@@ -47,13 +47,7 @@ class TreeReader {
     if (++elements_ > xml_elements_max)
       return fail(Errc::argument_error, "the XML has more than {} elements", xml_elements_max);
     const std::size_t mark = prefixes_.mark();
-    for (const auto& attribute : node.attributes()) {
-      const std::string_view name = attribute.name();
-      if (name == "xmlns")
-        prefixes_.declare("", attribute.value());
-      else if (name.starts_with("xmlns:"))
-        prefixes_.declare(name.substr(6), attribute.value());
-    }
+    if (auto declared = declare_prefixes(node); !declared) return fail(declared.error());
     XmlElement element;
     const Name name = split(node.name());
     element.name = name.local;
@@ -72,9 +66,30 @@ class TreeReader {
   }
 
  private:
+  // Every name is looked up among the prefixes in force, and every element keeps a copy of its address: both
+  // are bounded, or a small body would cost the product of its parts.
+  Result<void> declare_prefixes(const pugi::xml_node& node) {
+    std::size_t attributes = 0;
+    for (const auto& attribute : node.attributes()) {
+      if (++attributes > xml_attributes_max)
+        return fail(Errc::argument_error, "an XML element has more than {} attributes", xml_attributes_max);
+      const std::string_view name = attribute.name();
+      if (name != "xmlns" && !name.starts_with("xmlns:")) continue;
+      const std::string_view address = attribute.value();
+      if (address.size() > xml_address_bytes_max)
+        return fail(Errc::argument_error, "an XML namespace has more than {} bytes", xml_address_bytes_max);
+      if (prefixes_.mark() == xml_prefixes_max)
+        return fail(Errc::argument_error, "more than {} XML namespaces are declared at one place",
+                    xml_prefixes_max);
+      prefixes_.declare(name == "xmlns" ? std::string_view{} : name.substr(6), address);
+    }
+    return {};
+  }
+
   void read_attribute(const pugi::xml_attribute& attribute, XmlElement& element) const {
     const Name name = split(attribute.name());
-    if (name.prefix.empty() || prefixes_.find(name.prefix) != instance_namespace) return;
+    if (name.prefix.empty() || name.prefix == "xmlns" || prefixes_.find(name.prefix) != instance_namespace)
+      return;
     if (name.local == "nil") element.is_nil = std::string_view(attribute.value()) == "true";
     if (name.local != "type") return;
     const Name type = split(attribute.value());

@@ -19,6 +19,9 @@ namespace omnibus::admin {
 inline constexpr std::size_t xml_bytes_max = 1024 * 1024;
 inline constexpr std::size_t xml_depth_max = 32;
 inline constexpr std::size_t xml_elements_max = 50'000;
+inline constexpr std::size_t xml_attributes_max = 64;  // of one element
+inline constexpr std::size_t xml_prefixes_max = 64;    // in force at one place, the default namespace too
+inline constexpr std::size_t xml_address_bytes_max = 256;
 
 inline constexpr std::string_view atom_namespace = "http://www.w3.org/2005/Atom";
 inline constexpr std::string_view description_namespace =

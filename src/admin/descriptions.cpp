@@ -68,13 +68,9 @@ std::int64_t message_count(const Counts& counts) {
                 counts.transfer_dead_letter);
 }
 
-Instant updated(const Entity& entity) {
-  return entity.notes.updated == Instant{} ? entity.created : entity.notes.updated;
-}
-
 void write_times(XmlWriter& out, const Entity& entity) {
   out.element("CreatedAt", to_date(entity.created));
-  out.element("UpdatedAt", to_date(updated(entity)));
+  out.element("UpdatedAt", to_date(entity.notes.changed(entity.created)));
   out.element("AccessedAt", to_date(entity.counts.accessed));
 }
 

@@ -381,7 +381,7 @@ Result<Entity> changed_entity(const EntityRequest& request, const Entity& presen
       return fail(good.error());
   Entity entity = present;
   if (auto taken = take_all(request, entity, defaults, true, now); !taken) return fail(taken.error());
-  entity.notes.updated = now;
+  entity.notes.mark_changed(entity.created, now);
   return entity;
 }
 

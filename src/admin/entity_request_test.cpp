@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "admin/descriptions.hpp"
 
 namespace omnibus::admin {
@@ -106,6 +108,27 @@ TEST(EntityRequest, ATopicIsWrittenInTheOrderOfTheService) {
   EXPECT_THAT(written(*topic, "2017-04"), testing::Not(HasSubstr("MaxMessageSize")));
 }
 
+TEST(EntityRequest, ASubscriptionIsWrittenInTheOrderOfTheService) {
+  auto subscription = made(
+      "<SubscriptionDescription><UserMetadata>note</UserMetadata><ForwardTo>a</ForwardTo>"
+      "<ForwardDeadLetteredMessagesTo>b</ForwardDeadLetteredMessagesTo></SubscriptionDescription>",
+      "orders/Subscriptions/audit");
+  ASSERT_TRUE(subscription) << subscription.error().detail;
+  subscription->created = now;
+  const std::string text = written(*subscription, "2024-05");
+  std::vector<std::string> names;
+  static const std::regex element{"<([A-Z][A-Za-z]*)[ >]"};
+  for (std::sregex_iterator one{text.begin(), text.end(), element}, end; one != end; ++one)
+    names.push_back((*one)[1]);
+  EXPECT_THAT(names, testing::ElementsAre("SubscriptionDescription", "LockDuration", "RequiresSession",
+                                          "DefaultMessageTimeToLive", "DeadLetteringOnMessageExpiration",
+                                          "DeadLetteringOnFilterEvaluationExceptions", "MessageCount",
+                                          "MaxDeliveryCount", "EnableBatchedOperations", "Status",
+                                          "ForwardTo", "CreatedAt", "UpdatedAt", "AccessedAt", "CountDetails",
+                                          "UserMetadata", "ForwardDeadLetteredMessagesTo", "AutoDeleteOnIdle",
+                                          "EntityAvailabilityStatus"));
+}
+
 // Order, prefixes and read-only elements differ from client to client.
 TEST(EntityRequest, AnyOrderAndPrefixIsRead) {
   const auto queue = made(
@@ -153,6 +176,22 @@ TEST(EntityRequest, ForwardingIsShownAsAnAddress) {
   EXPECT_THAT(forward("SB://NS/Q1"), testing::AllOf(HasSubstr("Q1 "), HasSubstr("<ForwardTo>sb://ns/Q1<")));
   EXPECT_THAT(forward("https://other.example:443/a%2Fb"), HasSubstr("a/b "));
   EXPECT_THAT(forward("q"), HasSubstr("<ForwardTo>sb://ns.example/q<"));
+}
+
+// Clients compare the times; a clock that was set back does not undo a change.
+TEST(EntityRequest, EveryUpdateIsLaterThanTheOneBefore) {
+  auto entity = made("<QueueDescription/>");
+  ASSERT_TRUE(entity);
+  entity->created = now;
+  const auto request = read("<QueueDescription><MaxDeliveryCount>3</MaxDeliveryCount></QueueDescription>");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(entity->notes.changed(entity->created), entity->created) << "never changed";
+  for (const auto& [at, told] : {std::pair{now, now + 1ms}, std::pair{now, now + 2ms},
+                                 std::pair{now - 1h, now + 3ms}, std::pair{now + 1h, now + 1h}}) {
+    entity = changed_entity(*request, *entity, {}, at);
+    ASSERT_TRUE(entity);
+    EXPECT_EQ(entity->notes.changed(entity->created), told);
+  }
 }
 
 TEST(EntityRequest, AnUpdateReplacesAllThatCanChange) {

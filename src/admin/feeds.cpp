@@ -61,7 +61,7 @@ void write_entity(XmlWriter& out, const Entity& entity, const Base& base, bool i
   head.path = entity.name;
   head.title = entity.name;
   head.published = entity.created;
-  head.updated = entity.notes.updated == Instant{} ? entity.created : entity.notes.updated;
+  head.updated = entity.notes.changed(entity.created);
   head.has_author = entity.kind != EntityKind::subscription;
   head.is_alone = is_alone;
   if (const auto parts = split_subscription(entity.name); parts && !head.has_author)

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "admin/health.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
 #include "net/http.hpp"
 
 namespace omnibus::admin {
@@ -16,7 +18,13 @@ class HttpAdmin {
   HttpAdmin(const Health& health, std::string ca_pem, bool require_tls)
       : health_(health), ca_pem_(std::move(ca_pem)), require_tls_(require_tls) {}
 
-  [[nodiscard]] net::HttpResponse answer(const net::HttpRequest& request, Tick now) const;
+  struct Moment {
+    Tick tick{};
+    Instant wall{};
+  };
+  // `random` is of the shard that asks.
+  [[nodiscard]] net::HttpResponse answer(const net::HttpRequest& request, const Moment& now,
+                                         Random& random) const;
 
  private:
   const Health& health_;

@@ -28,8 +28,6 @@ void ManagementService::put_document(const CallPtr& call) {
                              .body = std::move(call->request.body),
                              .must_exist = says_any("If-Match"),
                              .must_not_exist = says_any("If-None-Match")};
-  call->action = "put";
-  call->kind = put.subscription.empty() ? "exchange" : "subscription";
   port_.put_document(std::move(put), [this, call](Result<AdminPort::DocumentAnswer> answer) {
     if (!answer) return refuse(*call, answer.error());
     if (!std::ranges::all_of(answer->findings, &DocumentFinding::is_warning))

@@ -58,23 +58,37 @@ void ManagementService::handle(net::HttpRequest request, net::HttpReply reply, I
   call->base.url = fmt::format("{}://{}", call->request.tls ? "https" : "http", call->base.view.host);
   call->base.name_space = settings_.name_space.name;
   call->base.now = now;
-  if (settings_.require_tls && !call->request.tls)
-    return refuse(*call, {401, 40101}, "The request must use TLS.");
-  if (under_way_ > settings_.requests_max)
-    return refuse(*call, {503, 50004}, "Too many requests are under way.");
   auto path = parse_admin_path(call->request.target);
-  if (!path) return refuse(*call, path.error());
-  call->path = *std::move(path);
+  if (path) call->path = *path;
   call->base.view.api_version = call->path.api_version;
   using enum AdminPath::Kind;
   call->speaks_json =
       call->path.kind == exchanges || call->path.kind == scripts ||
       ((call->path.kind == entity || call->path.kind == subscription) && is_about_document(call->request));
+  name_change(*call);
+  if (settings_.require_tls && !call->request.tls)
+    return refuse(*call, {401, 40101}, "The request must use TLS.");
+  if (under_way_ > settings_.requests_max)
+    return refuse(*call, {503, 50004}, "Too many requests are under way.");
+  if (!path) return refuse(*call, path.error());
   // It tells nothing, and everybody may read it.
   const bool reads = call->request.method == "GET" || call->request.method == "HEAD";
   if (call->path.kind == root && reads) return finish(*call, empty_feed(call->base, random_));
   if (const auto allowed = authorize(*call); !allowed) return refuse(*call, allowed.error());
   dispatch(call);
+}
+
+void ManagementService::name_change(Call& call) {
+  const AdminPath& path = call.path;
+  using enum AdminPath::Kind;
+  if (path.kind != entity && path.kind != subscription && path.kind != rule && path.kind != rules) return;
+  call.kind = kind_word(path);
+  if (call.request.method == "DELETE" && path.kind != rules) call.action = "delete";
+  if (call.request.method != "PUT") return;
+  call.action = call.request.header("If-Match") != nullptr ? "update" : "create";
+  if (!call.speaks_json) return;
+  call.action = "put";
+  call.kind = path.subscription.empty() ? "exchange" : "subscription";
 }
 
 Result<void> ManagementService::authorize(Call& call) {
@@ -97,15 +111,9 @@ Result<void> ManagementService::authorize_forward(const Call& call, std::string_
                                                   const std::string& target) const {
   const std::string* value = call.request.header(header);
   if (value == nullptr || value->empty() || target.empty() || settings_.auth_off) return {};
-  const bool is_sas = auth::is_sas_token(*value);
-  const bool is_whole = is_sas || starts_with_ignoring_case(*value, "Bearer ");
-  std::string path = "/" + auth::percent_encode(target);
   // JavaScript signs the bare name of our host, without a scheme: it stands for the whole namespace.
-  if (const auto token = auth::parse_sas_token(*value);
-      is_sas && token && equals_ignoring_case(token->resource, call.base.view.host))
-    path = "/" + auth::percent_encode(token->resource);
-  const auto grant =
-      validator_.validate_authorization(is_whole ? *value : "Bearer " + *value, path, call.base.now);
+  const auto grant = validator_.validate_authorization(*value, "/" + auth::percent_encode(target),
+                                                       call.base.now, call.base.view.host);
   if (!grant) return fail(grant.error());
   if (!grant->rights.has(auth::Right::send))
     return fail(Errc::unauthorized_access, "Send is required on the forwarding target '{}'.", target);
@@ -200,8 +208,6 @@ void ManagementService::get(const CallPtr& call) {
 
 void ManagementService::put(const CallPtr& call) {
   const auto entry = parse_xml(call->request.body);
-  call->action = call->request.header("If-Match") != nullptr ? "update" : "create";
-  call->kind = kind_word(call->path);
   if (!entry) return refuse(*call, entry.error());
   const auto description = content_of(*entry);
   if (!description) return refuse(*call, description.error());
@@ -274,8 +280,6 @@ void ManagementService::put_rule(const CallPtr& call, const XmlElement& descript
 }
 
 void ManagementService::remove(const CallPtr& call) {
-  call->action = "delete";
-  call->kind = kind_word(call->path);
   auto answer = [this, call](const Result<void>& removed) {
     if (!removed) return refuse(*call, removed.error());
     // Exactly 200: two clients take nothing else.

@@ -49,6 +49,8 @@ class ManagementService {
   };
   using CallPtr = std::shared_ptr<Call>;
 
+  // Says in the call what it is to change, if anything: before it is judged, so that a refusal is told too.
+  static void name_change(Call& call);
   [[nodiscard]] Result<void> authorize(Call& call);
   // The request's token for a forwarding target, when it has one.
   [[nodiscard]] Result<void> authorize_forward(const Call& call, std::string_view header,

@@ -163,6 +163,31 @@ class Management : public testing::Test {
   std::vector<net::HttpResponse> answers;
 };
 
+TEST_F(Management, ChangesThatAreRefusedAreToldToo) {
+  const auto refused = [&](std::string method, std::string target, std::vector<net::HttpHeader> headers) {
+    auto one = request(std::move(method), std::move(target), entry("<QueueDescription/>"));
+    one.headers.resize(1);
+    for (auto& header : headers) one.headers.push_back(std::move(header));
+    EXPECT_EQ(ask(std::move(one)).status, 401);
+  };
+  refused("PUT", "/q", {});
+  refused("PUT", "/q", {{"If-Match", "*"}});
+  refused("PUT", "/x", {{"Content-Type", "application/json"}});
+  refused("DELETE", "/t/Subscriptions/s/Rules/r", {});
+  refused("DELETE", "/q", {{"Authorization", token("https://ns.example", "sender", "send-key")}});
+  refused("DELETE", "/q", {{"Authorization", token("https://ns.example", "", "wrong")}});
+  refused("GET", "/q", {});
+  refused("DELETE", "/$Resources/Queues", {});
+  settings.require_tls = true;
+  auto plain = request("DELETE", "/q");
+  plain.tls = false;
+  EXPECT_EQ(ask(std::move(plain)).status, 401);
+  EXPECT_THAT(port.log,
+              testing::ElementsAre(" create entity q 401", " update entity q 401", " put exchange x 401",
+                                   " delete rule t/Subscriptions/s/Rules/r 401", "sender delete entity q 401",
+                                   " delete entity q 401", " delete entity q 401"));
+}
+
 TEST_F(Management, AQueueIsMadeFoundChangedAndRemoved) {
   const auto made = ask("PUT", "/orders%2Feu?api-version=2021-05", entry("<QueueDescription/>"));
   EXPECT_EQ(made.status, 201);
@@ -333,6 +358,11 @@ TEST_F(Management, SupplementaryTokensAreJudged) {
   EXPECT_EQ(forward(""), 201);
   EXPECT_EQ(forward(token("sb://ns.example/b", "sender", "send-key")), 201);
   EXPECT_EQ(forward(token("ns.example:5300")), 201) << "as JavaScript signs it";
+  EXPECT_TRUE(rules.put("b", *auth::make_rule({"target", "target-key", {}, {auth::Right::send}}, now)));
+  EXPECT_TRUE(rules.put("b", *auth::make_rule({"reader", "read-key", {}, {auth::Right::listen}}, now)));
+  EXPECT_EQ(forward(token("ns.example:5300", "target", "target-key")), 201) << "a rule of the target alone";
+  EXPECT_EQ(forward(token("ns.example:5300", "reader", "read-key")), 401) << "which has to have Send";
+  EXPECT_EQ(forward(token("ns.example:5300", "own", "own-key")), 401) << "a rule of another entity";
   EXPECT_EQ(forward(token("sb://ns.example/c")), 401);
   EXPECT_EQ(forward(token("sb://ns.example/b", "", "wrong")), 401);
   EXPECT_EQ(forward("nonsense"), 401);

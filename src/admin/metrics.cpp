@@ -136,6 +136,10 @@ void put_stores(Families& to, const Metrics& metrics) {
        &StoreMetrics::recoveries);
   each(to.gauge("omnibus_store_damaged_records", "Records that could not be read."),
        &StoreMetrics::damaged_records);
+  each(to.gauge("omnibus_store_reads_failing", "Records that cannot be read for now and are tried again."),
+       &StoreMetrics::reads_failing);
+  each(to.counter("omnibus_store_cut_bytes_total", "Bytes cut off at the end of the log when it was opened."),
+       &StoreMetrics::cut_bytes);
   each(to.counter("omnibus_journal_syncs_total", "Syncs."), &StoreMetrics::syncs);
   each(to.counter("omnibus_journal_records_total", "Records that were written."),
        &StoreMetrics::records_written);

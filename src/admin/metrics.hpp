@@ -50,6 +50,8 @@ struct StoreMetrics {
   std::uint64_t checkpoints = 0;
   std::uint64_t recoveries = 0;
   std::uint64_t damaged_records = 0;
+  std::uint64_t reads_failing = 0;
+  std::uint64_t cut_bytes = 0;
   std::uint64_t commands_waiting = 0;
   std::map<std::string, std::uint64_t> refused{};  // requests, by what they were answered with
 };

@@ -44,18 +44,22 @@ Result<void> ConnectionGrants::put(Grant grant, Instant now) {
   return {};
 }
 
+const Grant* ConnectionGrants::giver(std::string_view path, const auto& gives) const {
+  const Grant* best = nullptr;
+  for (std::string_view scope = path;; scope = parent_of(scope)) {
+    if (const auto found = grants_.find(scope); found != grants_.end() && gives(found->second.rights))
+      if (best == nullptr || best->expires < found->second.expires) best = &found->second;
+    if (scope.empty()) return best;
+  }
+}
+
 Result<Instant> ConnectionGrants::longest(std::string_view path, std::string_view what, Instant now,
                                           const auto& gives) const {
   if (gives(base_)) return never;
   const std::string normal = normal_path(path);
-  std::optional<Instant> until;
-  for (std::string_view scope = normal;; scope = parent_of(scope)) {
-    if (const auto found = grants_.find(scope); found != grants_.end() && gives(found->second.rights))
-      until = std::max(until.value_or(Instant::min()), found->second.expires);
-    if (scope.empty()) break;
-  }
-  if (!until || *until <= now) return missing(what, normal, until.has_value());
-  return *until;
+  const Grant* best = giver(normal, gives);
+  if (best == nullptr || best->expires <= now) return missing(what, normal, best != nullptr);
+  return best->expires;
 }
 
 Result<Instant> ConnectionGrants::allowed(std::string_view path, Right right, Instant now) const {
@@ -76,6 +80,17 @@ Result<Instant> ConnectionGrants::allowed_somewhere(Rights one_of, Instant now) 
     break;
   }
   return missing(to_string(one_of), "any entity", expired);
+}
+
+std::optional<std::string_view> ConnectionGrants::holder(std::string_view path, Right right,
+                                                         Instant now) const {
+  if (base_.has(right)) return std::nullopt;
+  const std::string normal = normal_path(path);
+  const auto holds = [now](const Grant* grant) { return grant != nullptr && grant->expires > now; };
+  const Grant* best = giver(normal, [right](Rights rights) { return rights.has(right); });
+  if (!holds(best)) best = giver(normal, [](Rights rights) { return !rights.empty(); });
+  if (!holds(best)) return std::nullopt;
+  return best->holder;
 }
 
 bool ConnectionGrants::has_any_valid(Instant now) const {

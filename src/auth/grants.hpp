@@ -53,6 +53,10 @@ class ConnectionGrants {
   // The same for "one of these rights, anywhere": what a transaction coordinator asks.
   [[nodiscard]] Result<Instant> allowed_somewhere(Rights one_of, Instant now) const;
 
+  // Who holds the token that gives the right on this path, or else one that gives any; for people. Nothing:
+  // the base rights give it, or no token does.
+  [[nodiscard]] std::optional<std::string_view> holder(std::string_view path, Right right, Instant now) const;
+
   // Whether the connection has shown any valid right at all: PLAIN and its like, or a token that holds.
   [[nodiscard]] bool has_any_valid(Instant now) const;
   // The first moment after now at which a token ends; nullopt when none will.
@@ -64,6 +68,8 @@ class ConnectionGrants {
  private:
   using Grants = std::map<std::string, Grant, std::less<>>;
   void forget(Grants::iterator grant);
+  // The one that gives it longest, which may have ended; null: none does. `path` is in its normal form.
+  [[nodiscard]] const Grant* giver(std::string_view path, const auto& gives) const;
   Result<Instant> longest(std::string_view path, std::string_view what, Instant now, const auto& gives) const;
 
   Rights base_;

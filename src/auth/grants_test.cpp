@@ -39,6 +39,22 @@ TEST(Grants, TheLongestCoveringTokenCounts) {
   EXPECT_EQ(*grants.allowed("q", Right::listen, noon), noon + 1h);
 }
 
+TEST(Grants, TheHolderIsWhoseTokenGivesTheRight) {
+  ConnectionGrants grants;
+  EXPECT_EQ(grants.holder("q", Right::listen, noon), std::nullopt);
+  const auto put = [&](std::string path, Rights rights, Instant expires, std::string holder) {
+    ASSERT_TRUE(grants.put({std::move(path), rights, expires, std::move(holder)}, noon));
+  };
+  put("", {Right::listen}, noon + 1h, "listens");
+  put("q", {Right::send}, noon + 2h, "sends");
+  EXPECT_EQ(grants.holder("q/$management", Right::listen, noon), "listens");
+  EXPECT_EQ(grants.holder("q/$management", Right::send, noon), "sends");
+  EXPECT_EQ(grants.holder("q", Right::manage, noon), "sends") << "nobody has it: who it was that asked";
+  EXPECT_EQ(grants.holder("other", Right::send, noon + 1h), std::nullopt) << "ended";
+  const ConnectionGrants logged_in{Rights::all()};
+  EXPECT_EQ(logged_in.holder("q", Right::listen, noon), std::nullopt);
+}
+
 // Two links, two tokens; one is renewed, the other is not. Asking again at the moment the first answer
 // named finds exactly the link that has to go.
 TEST(Grants, AfterExpiryExactlyTheUnrenewedLinkIsRefused) {

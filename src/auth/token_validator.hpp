@@ -32,12 +32,16 @@ class TokenValidator {
   // put-token: the properties `type` and `name`, and the body.
   [[nodiscard]] Result<Grant> validate(std::string_view type, std::string_view name, std::string_view token,
                                        Instant now) const;
-  // The HTTP header `Authorization` ("SharedAccessSignature ..." or "Bearer ...") for a request URL or path.
+  // The HTTP header `Authorization` ("SharedAccessSignature ...", "Bearer ...", or the token alone that would
+  // stand behind Bearer) for a request URL or path. A SAS token whose `sr` is nothing but `own_host`, port
+  // included, is for the whole namespace; without it such a text is a path. The rule that signed has to be
+  // one of the path's all the same.
   [[nodiscard]] Result<Grant> validate_authorization(std::string_view header, std::string_view url,
-                                                     Instant now) const;
+                                                     Instant now, std::string_view own_host = {}) const;
 
  private:
-  [[nodiscard]] Result<Grant> validate_sas(std::string_view path, std::string_view token, Instant now) const;
+  [[nodiscard]] Result<Grant> validate_sas(std::string_view path, std::string_view token, Instant now,
+                                           std::string_view own_host) const;
   [[nodiscard]] Result<Grant> validate_jwt(std::string_view path, std::string_view token, Instant now) const;
 
   ValidatorSettings settings_;

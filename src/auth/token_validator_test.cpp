@@ -110,8 +110,52 @@ TEST_F(TokenValidatorTest, HttpHeadersAreJudgedTheSameWay) {
   EXPECT_TRUE(validator_.validate_authorization(sas("https://h"), "/orders/messages/head?timeout=60", noon));
   EXPECT_TRUE(validator_.validate_authorization(fmt::format("Bearer {}", fixture::rs256), "/orders", noon));
   EXPECT_FALSE(validator_.validate_authorization(sas("https://h/orders"), "/orders2", noon));
-  const auto wrap = validator_.validate_authorization("WRAP access_token=x", "/orders", noon);
-  EXPECT_EQ(fault_of(wrap.error()), Fault::malformed_token);
+  const auto fault = [&](std::string_view header) {
+    const auto grant = validator_.validate_authorization(header, "/orders", noon);
+    return grant ? std::nullopt : std::optional(fault_of(grant.error()));
+  };
+  EXPECT_EQ(fault("WRAP access_token=x"), Fault::malformed_token);
+  EXPECT_EQ(fault(""), Fault::malformed_token);
+  EXPECT_EQ(fault("nonsense"), Fault::malformed_token);
+}
+
+// As the administration client for JavaScript signs for a forwarding target.
+TEST_F(TokenValidatorTest, TheBareNameOfOurHostIsTheWholeNamespace) {
+  ASSERT_TRUE(rules_.put(
+      "a",
+      *make_rule(
+          {.key_name = "mover", .primary_key = "move-key", .secondary_key = "spare", .rights = {Right::send}},
+          noon)));
+  const auto fault = [&](std::string_view token, std::string_view url, std::string_view own_host) {
+    const auto grant = validator_.validate_authorization(token, url, noon, own_host);
+    return grant ? std::nullopt : std::optional(fault_of(grant.error()));
+  };
+  EXPECT_EQ(fault(sas("H:5300"), "/orders", "h:5300"), std::nullopt);
+  EXPECT_EQ(fault(sas("h:5300"), "/orders", ""), Fault::invalid_audience);
+  EXPECT_EQ(fault(sas("h:5300"), "/orders", "h"), Fault::invalid_audience);
+  EXPECT_EQ(fault(sas("other:5300"), "/orders", "h:5300"), Fault::invalid_audience);
+  const auto mover = make_sas_token("h:5300", "mover", "move-key", end);
+  const auto grant = validator_.validate_authorization(mover, "/A", noon, "h:5300");
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(grant->path, "a");
+  EXPECT_EQ(grant->rights, Rights{Right::send});
+  EXPECT_EQ(fault(mover, "/b", "h:5300"), Fault::invalid_signature)
+      << "a rule of one entity is no rule of another";
+  EXPECT_EQ(fault(mover, "/", "h:5300"), Fault::invalid_signature);
+  EXPECT_EQ(fault(make_sas_token("a", "mover", "move-key", end), "/b", "a"), Fault::invalid_signature)
+      << "whatever the request says our name is";
+  const TokenValidator strict({.owns_host = [](std::string_view host) { return host == "mine.test"; }},
+                              rules_, issuers_);
+  EXPECT_TRUE(strict.validate_authorization(sas("mine.test:5300"), "/a", noon, "mine.test:5300"));
+  EXPECT_FALSE(strict.validate_authorization(sas("theirs.test"), "/a", noon, "theirs.test"));
+}
+
+// As the administration clients for Java and Go send it.
+TEST_F(TokenValidatorTest, ABearerTokenMayComeWithoutItsWord) {
+  const auto grant = validator_.validate_authorization(fixture::es256, "/orders", noon);
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(grant->rights, Rights{Right::send});
+  EXPECT_FALSE(validator_.validate_authorization(fmt::format("Digest {}", fixture::es256), "/orders", noon));
 }
 
 TEST_F(TokenValidatorTest, ATokenOfAnotherNamespaceIsRefusedWhenHostsMatter) {

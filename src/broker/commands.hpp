@@ -232,11 +232,15 @@ struct AddRule {
   // judged without either of the two.
   bool replaces = false;
   bool by_administrator = false;  // a disabled subscription's too
+  // In a transaction: whether there is such a rule is judged by another partition of the same subscription.
+  // This one ends with what is wanted, whatever it has.
+  bool follows = false;
 };
 struct RemoveRule {
   RequestId request = RequestId::none;
   std::string name{};
   bool by_administrator = false;
+  bool follows = false;
 };
 // Answer: RuleList, in the order of names.
 struct ListRules {

@@ -51,14 +51,17 @@ bool DuplicateHistory::seen(const MessageIdHash& id, Instant now, std::chrono::m
 
 void DuplicateHistory::add(const MessageIdHash& id, Instant accepted, std::chrono::milliseconds window) {
   const std::int64_t slice = std::max<std::int64_t>(1, window.count() / buckets_per_window);
-  if (buckets_.empty() || ms(accepted) >= buckets_.back().first + slice ||
-      buckets_.back().used >= std::max<std::size_t>(1, ids_max_ / 4)) {
+  const bool is_over = buckets_.empty() || ms(accepted) >= buckets_.back().first + slice ||
+                       buckets_.back().used >= std::max<std::size_t>(1, ids_max_ / 4);
+  // One that is told of twice in a row stays where it is.
+  if (buckets_.empty() || (is_over && !buckets_.back().find(id))) {
     auto& bucket = buckets_.emplace_back();
     bucket.number = next_number_++;
     bucket.first = bucket.newest = ms(accepted);
   }
   if (buckets_.back().add(id, ms(accepted))) ++size_;
   while (size_ > ids_max_ && buckets_.size() > 1) {
+    if (buckets_.front().newest > ms(accepted) - window.count()) gone_early_ += buckets_.front().used;
     size_ -= buckets_.front().used;
     buckets_.pop_front();
   }
@@ -69,6 +72,12 @@ void DuplicateHistory::forget(Instant now, std::chrono::milliseconds window) {
     size_ -= buckets_.front().used;
     buckets_.pop_front();
   }
+}
+
+std::size_t DuplicateHistory::bytes() const {
+  std::size_t bytes = 0;
+  for (const Bucket& bucket : buckets_) bytes += sizeof bucket + bucket.table.size() * sizeof(Item);
+  return bytes;
 }
 
 }  // namespace omnibus::broker

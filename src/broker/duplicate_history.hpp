@@ -1,8 +1,9 @@
 // Which message-ids were accepted within the window [contract 9.4].
 //
 // Ids are kept as hashes in buckets of a slice of the window each; a bucket goes as a whole once its newest
-// id is too old. Each id has its own time, so the window is exact. About 32 bytes per id. Beyond ids_max the
-// oldest bucket goes early: a bound on memory is kept before the full window is.
+// id is too old. Each id has its own time, so the window is exact. 32 to 64 bytes per id. Beyond ids_max the
+// oldest bucket, a quarter of them at most, goes early: a bound on memory is kept before the full window is,
+// and how many went so is counted.
 #pragma once
 
 #include <bit>
@@ -28,6 +29,12 @@ class DuplicateHistory {
   // Lets go of what no window reaches any more.
   void forget(Instant now, std::chrono::milliseconds window);
   [[nodiscard]] std::size_t size() const { return size_; }
+  // Ids that went although the window still reached them.
+  [[nodiscard]] std::uint64_t gone_early() const { return gone_early_; }
+  // Before the first id.
+  void set_ids_max(std::size_t ids_max) { ids_max_ = ids_max; }
+  // What it takes in memory, for tests.
+  [[nodiscard]] std::size_t bytes() const;
 
   // Visits from `position` on, at most `count` ids, for a checkpoint; answers where to go on, or 0 at the
   // end. Ids added in between may or may not be visited. Forgetting in between may skip some of the same age
@@ -57,6 +64,7 @@ class DuplicateHistory {
   std::deque<Bucket> buckets_;  // oldest first
   std::uint64_t next_number_ = 1;
   std::size_t size_ = 0;
+  std::uint64_t gone_early_ = 0;
 };
 
 // A position is bucket number, size of its table (as a power of two) and place in it. A table that grew since

@@ -33,6 +33,9 @@ std::uint32_t EntryTable::add() {
   auto& page = *pages_[number];
   const std::uint32_t index = page.free_head;
   page.free_head = page.entries[index].link;
+  // Messages come in bursts, and a line that was left a while ago is cold: the next one is on its way by
+  // then.
+  if (page.free_head != no_slot) __builtin_prefetch(&page.entries[page.free_head], 1);
   page.entries[index] = Entry{};
   page.entries[index].session = no_slot;
   page.entries[index].link = no_slot;

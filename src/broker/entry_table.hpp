@@ -34,7 +34,7 @@ struct Entry {
   std::uint32_t offset;
   std::uint32_t size;
   std::uint32_t session;  // index of its message session, or no_slot
-  std::uint32_t link;     // place in the deadline heap, or the lock
+  std::uint32_t link;     // place among the deadlines, or the lock
   std::uint16_t delivery_count;
   std::uint16_t properties_bytes;  // of the stored application properties, capped
   EntryState state;

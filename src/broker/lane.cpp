@@ -19,10 +19,18 @@ Lane::Chunks::iterator Lane::chunk_of(SequenceNumber sequence) {
 }
 
 std::size_t Lane::index_in(const Chunk& chunk, SequenceNumber sequence) const {
-  const auto at =
-      std::lower_bound(chunk.slots.begin(), chunk.slots.end(), sequence,
-                       [this](std::uint32_t slot, SequenceNumber wanted) { return number(slot) < wanted; });
-  return static_cast<std::size_t>(at - chunk.slots.begin());
+  const auto& slots = chunk.slots;
+  if (slots.empty() || sequence <= number(slots.front())) return 0;
+  if (sequence > number(slots.back())) return slots.size();
+  // Numbers grow and have few gaps: both ends tell how far from them it is at most, and without a gap that is
+  // its place. Entries between them are cold, each look at one is a miss of the cache.
+  const std::uint64_t end = slots.size() - 1;
+  const auto high = std::min<std::uint64_t>(end, sequence - number(slots.front()));
+  const auto low = end - std::min<std::uint64_t>(end, number(slots.back()) - sequence);
+  const auto at = std::lower_bound(
+      slots.begin() + static_cast<std::ptrdiff_t>(low), slots.begin() + static_cast<std::ptrdiff_t>(high),
+      sequence, [this](std::uint32_t slot, SequenceNumber wanted) { return number(slot) < wanted; });
+  return static_cast<std::size_t>(at - slots.begin());
 }
 
 void Lane::note_ready(Chunks::iterator chunk, bool was_ready) {

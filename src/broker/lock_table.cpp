@@ -17,12 +17,12 @@ std::uint32_t LockTable::add(const Lock& lock) {
     locks_[index] = lock;
   }
   check(by_token_.emplace(lock.token, index).second, "a lock token is used once");
-  if (!lock.of_session && !lock.held) heap_.add(index);
+  if (!lock.of_session && !lock.held) deadlines_.add(index);
   return index;
 }
 
 void LockTable::remove(std::uint32_t index) {
-  if (!locks_[index].of_session && !locks_[index].held) heap_.remove(index);
+  if (!locks_[index].of_session && !locks_[index].held) deadlines_.remove(index);
   by_token_.erase(locks_[index].token);
   locks_[index] = Lock{};
   free_.push_back(index);
@@ -36,7 +36,7 @@ void LockTable::remove(std::uint32_t index) {
 void LockTable::hold(std::uint32_t index) {
   Lock& lock = locks_[index];
   check(!lock.held, "a lock is held once");
-  if (!lock.of_session) heap_.remove(index);
+  if (!lock.of_session) deadlines_.remove(index);
   lock.of_session = false;
   lock.held = true;
 }
@@ -46,12 +46,12 @@ void LockTable::let_go(std::uint32_t index, bool to_session) {
   check(lock.held, "only a held lock is let go");
   lock.held = false;
   lock.of_session = to_session;
-  if (!to_session) heap_.add(index);
+  if (!to_session) deadlines_.add(index);
 }
 
 void LockTable::renew(std::uint32_t index, std::int64_t until) {
   locks_[index].until = until;
-  if (!locks_[index].held) heap_.moved_in_time(index);
+  if (!locks_[index].held) deadlines_.moved_in_time(index);
 }
 
 std::uint32_t LockTable::find(const LockToken& token) const {
@@ -60,7 +60,7 @@ std::uint32_t LockTable::find(const LockToken& token) const {
 }
 
 std::int64_t LockTable::first_due() const {
-  return heap_.empty() ? std::numeric_limits<std::int64_t>::max() : heap_.first_due();
+  return deadlines_.empty() ? std::numeric_limits<std::int64_t>::max() : deadlines_.first_due();
 }
 
 }  // namespace omnibus::broker

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "broker/deadline_heap.hpp"
+#include "broker/deadline_queue.hpp"
 #include "broker/entry_table.hpp"
 #include "broker/ids.hpp"
 
@@ -19,14 +19,14 @@ struct Lock {
   std::int64_t until = 0;  // ms
   ReceiverId receiver = ReceiverId::none;
   std::uint32_t slot = no_slot;
-  std::uint32_t place = no_slot;  // in the heap, or in the session's list
+  std::uint32_t place = no_slot;  // among the deadlines, or in the session's list
   bool of_session = false;
   bool held = false;  // by a prepared transaction: it ends with that, and by nothing else
 };
 
 class LockTable {
  public:
-  LockTable() : heap_(locks_) {}
+  LockTable() : deadlines_(locks_) {}
   LockTable(const LockTable&) = delete;
   LockTable& operator=(const LockTable&) = delete;
 
@@ -47,13 +47,13 @@ class LockTable {
   [[nodiscard]] std::size_t size() const { return by_token_.size(); }
   // The plain lock that ends first; never (max) when there is none.
   [[nodiscard]] std::int64_t first_due() const;
-  [[nodiscard]] std::uint32_t first() const { return heap_.first(); }
+  [[nodiscard]] std::uint32_t first() const { return deadlines_.first(); }
 
  private:
   std::vector<Lock> locks_;
   std::vector<std::uint32_t> free_;
   boost::unordered_flat_map<LockToken, std::uint32_t, std::hash<LockToken>> by_token_;
-  DeadlineHeap<std::vector<Lock>, &Lock::until, &Lock::place> heap_;
+  DeadlineQueue<std::vector<Lock>, &Lock::until, &Lock::place> deadlines_;
 };
 
 }  // namespace omnibus::broker

@@ -26,6 +26,9 @@ bool Queue::take_sync_wish() { return std::exchange(parts_->sync_wanted, false);
 Instant Queue::next_deadline() const { return parts_->next_deadline(); }
 const QueueSettings& Queue::settings() const { return parts_->settings; }
 
+void Queue::set_duplicate_ids_max(std::size_t ids_max) { parts_->history.set_ids_max(ids_max); }
+std::uint64_t Queue::duplicate_ids_gone_early() const { return parts_->history.gone_early(); }
+
 QueueCounts Queue::counts() const {
   const auto count = [&](SubQueue sub_queue, EntryState state) {
     return parts_->state_counts[static_cast<std::size_t>(sub_queue)][static_cast<std::size_t>(state)];

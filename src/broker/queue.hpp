@@ -121,6 +121,10 @@ class Queue {
 
   [[nodiscard]] const QueueSettings& settings() const;
   [[nodiscard]] QueueCounts counts() const;
+  // How many message-ids are remembered at most, set before the first; and how many of them were forgotten
+  // although the window still reached them.
+  void set_duplicate_ids_max(std::size_t ids_max);
+  [[nodiscard]] std::uint64_t duplicate_ids_gone_early() const;
   [[nodiscard]] const Totals& totals() const;
   // Calls visit for every message that is there: what the journal must keep after recovery.
   void visit_messages(const std::function<void(const StoredMessage&)>& visit) const;

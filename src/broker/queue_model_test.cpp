@@ -2,7 +2,7 @@
 //
 // The model is a list of messages with a state each; it knows nothing of lanes, heaps, records. After every
 // step the queue must agree with it. A crash takes the model back to the last sync, as it takes the queue.
-// A failing seed is printed; put it into `one_seed` to see it alone.
+// A failing seed is printed; put it into `first_seed` to see it first.
 #include <fmt/ranges.h>
 
 #include "broker/queue_rig.hpp"
@@ -366,8 +366,8 @@ TEST(QueueModel, RandomHistoriesAgreeWithTheModel) {
   }
 }
 
-// Sessions have no model of their own yet: links come and go at random, and what must hold is that a queue
-// made from the records (or a checkpoint) equals one whose links have all left.
+// Links come and go at random, and what must hold is that a queue made from the records (or a checkpoint)
+// equals one whose links have all left. What sessions mean is in session_model_test.cpp.
 TEST(QueueModel, SessionHistoriesAreRepeatedByTheirRecords) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));

@@ -4,16 +4,15 @@ namespace omnibus::broker {
 
 void Queue::Parts::tell_waiting() {
   for (const SubQueue sub_queue : {SubQueue::active, SubQueue::dead_letter, SubQueue::transfer_dead_letter}) {
-    if (receivers.armed(sub_queue).empty() || receivers.someone_has_the_word(sub_queue) ||
-        !lanes[static_cast<std::size_t>(sub_queue)].has_available())
-      continue;
-    for (const auto& [place, id] : receivers.armed(sub_queue)) {
-      Receiver& receiver = *receivers.find(id);
+    const auto& armed = receivers.armed(sub_queue);
+    const std::uint32_t available = lanes[static_cast<std::size_t>(sub_queue)].available();
+    for (auto next = armed.begin();
+         next != armed.end() && receivers.words(sub_queue) * Receivers::together < available;) {
+      Receiver& receiver = *receivers.find((next++)->second);
       if (!could_get_something(receiver)) continue;
       receivers.disarm(receiver);
       receivers.give_the_word(receiver);
-      emit(MessagesAvailable{receiver.id, lanes[static_cast<std::size_t>(sub_queue)].available()});
-      break;
+      emit(MessagesAvailable{receiver.id, available});
     }
   }
 }

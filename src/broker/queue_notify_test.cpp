@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "broker/queue_rig.hpp"
+#include "broker/receivers.hpp"
 
 namespace omnibus::broker {
 namespace {
@@ -91,6 +92,28 @@ TEST(QueueNotify, ToldHowManyWait) {
   rig.credit(other, 3);
   rig.credit(one, 0, true);
   EXPECT_EQ(rig.last_count(one), 1u) << "three went while they waited";
+}
+
+// A line of links that hear of it one after the other would be slower than what comes.
+TEST(QueueNotify, TheMoreThereIsTheMoreAreTold) {
+  NotifyRig rig;
+  const ReceiverId third{13};
+  for (const ReceiverId id : {one, other, third}) rig.attach_to_hear(id);
+  rig.auto_sync = false;
+  for (std::uint64_t i = 0; i < Receivers::together; ++i) rig.send("x");
+  rig.sync();
+  EXPECT_EQ(rig.told(one), 1);
+  EXPECT_EQ(rig.told(other), 0) << "one takes so many";
+  rig.send("one more");
+  rig.sync();
+  EXPECT_EQ(rig.told(one), 1);
+  EXPECT_EQ(rig.told(other), 1);
+  EXPECT_EQ(rig.told(third), 0) << "two have the word";
+  rig.auto_sync = true;
+  rig.credit(one, Receivers::together, true);
+  EXPECT_EQ(rig.told(third), 0) << "one message is left, and the other has the word for it";
+  rig.credit(other, 0, false);
+  EXPECT_EQ(rig.told(third), 1) << "the other passed";
 }
 
 TEST(QueueNotify, AnEmptyDrainIsAQuestionThatCostsNothing) {

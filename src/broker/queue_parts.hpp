@@ -20,7 +20,7 @@
 #include <deque>
 #include <unordered_map>
 
-#include "broker/deadline_heap.hpp"
+#include "broker/deadline_queue.hpp"
 #include "broker/duplicate_history.hpp"
 #include "broker/entry_table.hpp"
 #include "broker/lane.hpp"
@@ -240,7 +240,7 @@ struct Queue::Parts {
 
   EntryTable entries;
   std::array<Lane, sub_queue_count> lanes{Lane{entries}, Lane{entries}, Lane{entries}, Lane{entries}};
-  DeadlineHeap<EntryTable, &Entry::due, &Entry::link> deadlines{entries};
+  DeadlineQueue<EntryTable, &Entry::due, &Entry::link> deadlines{entries};
   LockTable locks;
   Sessions sessions{entries};
   Receivers receivers;

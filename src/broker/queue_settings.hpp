@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "broker/ids.hpp"
@@ -65,7 +66,9 @@ struct QueueSettings {
   return count >= partitions_min && count <= partitions_max && partition < count;
 }
 
-// The ranges of the admin contract: `argument_out_of_range` names the value and its range.
+// The ranges of the admin contract: `argument_out_of_range` begins with the name of the value and says its
+// range. All that is wrong, and the first of it.
+[[nodiscard]] std::vector<Error> wrong_settings(const QueueSettings& settings);
 [[nodiscard]] std::optional<Error> check_settings(const QueueSettings& settings);
 // Whether `wanted` may replace `present` on a living queue: sessions, duplicate detection and partitions
 // are for life [admin contract 8.1, mode C].

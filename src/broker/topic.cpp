@@ -34,6 +34,9 @@ const TopicSettings& Topic::settings() const { return parts_->settings; }
 Instant Topic::next_deadline() const { return parts_->next_deadline(); }
 std::vector<SubscriptionId> Topic::take_touched() { return std::exchange(parts_->touched, {}); }
 
+void Topic::set_duplicate_ids_max(std::size_t ids_max) { parts_->history.set_ids_max(ids_max); }
+std::uint64_t Topic::duplicate_ids_gone_early() const { return parts_->history.gone_early(); }
+
 TopicCounts Topic::counts() const {
   return {parts_->scheduled.size(),
           parts_->subscriptions.size(),

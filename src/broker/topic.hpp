@@ -97,6 +97,10 @@ class Topic {
 
   [[nodiscard]] const TopicSettings& settings() const;
   [[nodiscard]] TopicCounts counts() const;
+  // How many message-ids are remembered at most, set before the first; and how many of them were forgotten
+  // although the window still reached them.
+  void set_duplicate_ids_max(std::size_t ids_max);
+  [[nodiscard]] std::uint64_t duplicate_ids_gone_early() const;
   // Of what was sent to it; what became of the copies is told by the queues of its subscriptions.
   [[nodiscard]] const Totals& totals() const;
   // Every message that the topic's subscriptions or its schedule need, each once.

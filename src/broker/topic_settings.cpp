@@ -5,23 +5,29 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::optional<Error> outside(std::string_view name, std::string_view what, std::string_view range) {
-  return Error{Errc::argument_out_of_range, fmt::format("{} of '{}' must be {}", what, name, range)};
+Error outside(std::string_view name, std::string_view what, std::string_view range) {
+  return {Errc::argument_out_of_range, fmt::format("{} of '{}' must be {}", what, name, range)};
 }
 
 }  // namespace
 
-std::optional<Error> check_topic_settings(const TopicSettings& s) {
+std::vector<Error> wrong_topic_settings(const TopicSettings& s) {
+  std::vector<Error> wrong;
   if (s.default_time_to_live < 1s || s.default_time_to_live > unlimited)
-    return outside(s.name, "DefaultMessageTimeToLive", "at least 1 s");
+    wrong.push_back(outside(s.name, "DefaultMessageTimeToLive", "at least 1 s"));
   if (s.duplicate_window < 20s || s.duplicate_window > 7 * 24h)
-    return outside(s.name, "DuplicateDetectionHistoryTimeWindow", "20 s to 7 days");
+    wrong.push_back(outside(s.name, "DuplicateDetectionHistoryTimeWindow", "20 s to 7 days"));
   if (s.auto_delete_on_idle < 5min || s.auto_delete_on_idle > unlimited)
-    return outside(s.name, "AutoDeleteOnIdle", "at least 5 min");
-  if (s.size_bytes_max == 0) return outside(s.name, "MaxSizeInMegabytes", "above 0");
+    wrong.push_back(outside(s.name, "AutoDeleteOnIdle", "at least 5 min"));
+  if (s.size_bytes_max == 0) wrong.push_back(outside(s.name, "MaxSizeInMegabytes", "above 0"));
   if (!is_a_partition(s.is_partitioned, s.partition, s.partition_count))
-    return outside(s.name, "PartitionCount", "2 to 32");
-  return std::nullopt;
+    wrong.push_back(outside(s.name, "PartitionCount", "2 to 32"));
+  return wrong;
+}
+
+std::optional<Error> check_topic_settings(const TopicSettings& settings) {
+  auto wrong = wrong_topic_settings(settings);
+  return wrong.empty() ? std::nullopt : std::optional{std::move(wrong.front())};
 }
 
 std::optional<Error> check_topic_update(const TopicSettings& present, const TopicSettings& wanted) {

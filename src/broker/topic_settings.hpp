@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "broker/queue_settings.hpp"
@@ -33,7 +34,8 @@ struct TopicSettings {
   friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
 };
 
-// As for queues: `argument_out_of_range` names the value and its range.
+// As for queues: all that is wrong, and the first of it.
+[[nodiscard]] std::vector<Error> wrong_topic_settings(const TopicSettings& settings);
 [[nodiscard]] std::optional<Error> check_topic_settings(const TopicSettings& settings);
 [[nodiscard]] std::optional<Error> check_topic_update(const TopicSettings& present,
                                                       const TopicSettings& wanted);

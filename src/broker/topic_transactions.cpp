@@ -71,25 +71,32 @@ std::optional<Error> Topic::refusal_for(SubscriptionId id, const TransactionWork
   const auto* add = std::get_if<AddRule>(&work);
   const auto* remove = std::get_if<RemoveRule>(&work);
   check(add || remove, "only rules are asked of a topic for its subscription");
-  if (auto error = parts.rule_change_refused(id, false)) return error;
+  const bool by_administrator = add ? add->by_administrator : remove->by_administrator;
+  if (auto error = parts.rule_change_refused(id, by_administrator)) return error;
   const std::string& name = add ? add->rule->name : remove->name;
   const rules::Rule* present = parts.rule_set.find(id, name);
   const std::pair key{id, ascii_lower(name)};
   const auto changed = tally.rules.find(key);
   const bool is_there = changed != tally.rules.end() ? changed->second : present != nullptr;
+  const bool follows = add ? add->follows : remove->follows;
+  if (!is_there && !follows && (remove || add->replaces))
+    return Error{Errc::not_found, fmt::format("there is no rule '{}'", name)};
+  // Of one that this transaction added the kind is not known here: its place stays taken.
+  const auto free_its_place = [&] {
+    if (changed != tally.rules.end() || !present) return;
+    const bool correlation = std::holds_alternative<rules::CorrelationFilter>(present->filter);
+    --(correlation ? tally.correlation_filters : tally.sql_filters);
+  };
   if (remove) {
-    if (!is_there) return Error{Errc::not_found, fmt::format("there is no rule '{}'", name)};
+    free_its_place();
     tally.rules[key] = false;
-    // Of one that this transaction added the kind is not known here: its place stays taken.
-    if (changed == tally.rules.end() && present) {
-      const bool correlation = std::holds_alternative<rules::CorrelationFilter>(present->filter);
-      --(correlation ? tally.correlation_filters : tally.sql_filters);
-    }
     return std::nullopt;
   }
   auto compiled = rules::compile(*add->rule);
   if (!compiled) return std::move(compiled.error());
-  if (is_there) return Error{Errc::entity_already_exists, fmt::format("there is a rule '{}' already", name)};
+  if (is_there && !follows && !add->replaces)
+    return Error{Errc::entity_already_exists, fmt::format("there is a rule '{}' already", name)};
+  free_its_place();
   const bool correlation = compiled->is_correlation();
   auto& more = correlation ? tally.correlation_filters : tally.sql_filters;
   const std::size_t max = correlation ? parts.limits.correlation_filters_max : parts.limits.sql_filters_max;

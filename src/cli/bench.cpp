@@ -2,7 +2,7 @@
 //
 // Every message carries the run it belongs to and the moment it was sent; messages of others that a receiver
 // meets are given back and not counted. Each sender and receiver has a thread and a connection of its own. A
-// refused message or a lost connection ends the run without figures.
+// refused message or a lost connection ends the run without figures; Ctrl-C ends it with those it has so far.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -87,9 +87,16 @@ std::optional<Tick> sent_at(const Payload& payload, std::uint64_t run) {
   return Tick{std::chrono::nanoseconds{static_cast<std::int64_t>(amqp::load_be<std::uint64_t>(at + 16))}};
 }
 
+// Whether a wait ended because of Ctrl-C, which is no trouble.
+bool is_stopped(const Error& error) { return interrupted() && error.code == Errc::timeout; }
+
 Result<void> send_load(const Target& target, const BenchArguments& arguments, Shared& shared) {
+  const auto unless_stopped = [](const Error& error) -> Result<void> {
+    if (is_stopped(error)) return {};
+    return fail(error);
+  };
   auto amqp = target.amqp();
-  if (!amqp) return fail(amqp.error());
+  if (!amqp) return unless_stopped(amqp.error());
   Histogram outcome_after;
   std::optional<Error> refused;
   auto sender = client::Sender::open(**amqp, arguments.entity, [&](std::uint64_t sent, const Error* why) {
@@ -100,7 +107,7 @@ Result<void> send_load(const Target& target, const BenchArguments& arguments, Sh
     outcome_after.add(tick_now() - Tick{std::chrono::nanoseconds{static_cast<std::int64_t>(sent)}});
     ++shared.accepted;
   });
-  if (!sender) return fail(sender.error());
+  if (!sender) return unless_stopped(sender.error());
   const double rate = arguments.rate / static_cast<double>(arguments.senders);
   std::uint64_t sent = 0;
   while (!shared.stop && tick_now() < shared.until && !interrupted() && !refused) {
@@ -110,13 +117,15 @@ Result<void> send_load(const Target& target, const BenchArguments& arguments, Sh
       // Outcomes are taken while waiting for the next turn.
       auto waited = (*amqp)->until([&] { return tick_now() >= due; }, std::min(due, shared.until));
       if (!waited) return fail(waited.error());
-      if (tick_now() >= shared.until) break;
+      if (tick_now() >= shared.until || interrupted()) break;
     }
     auto room = (*sender)->wait_for_outcomes(arguments.window - 1);
+    if (!room && is_stopped(room.error())) break;
     if (!room) return room;
     const Tick now = tick_now();
     auto done = (*sender)->send(stamped(shared.run, now, arguments.size), 0,
                                 static_cast<std::uint64_t>(now.time_since_epoch().count()));
+    if (!done && is_stopped(done.error())) break;
     if (!done) return done;
     ++sent;
   }
@@ -257,7 +266,7 @@ int bench(const Target& target, BenchArguments arguments) {
   for (auto& one : receivers) one.join();
   if (shared.trouble) return complain_about(*shared.trouble, target, *entity);
   report(target, arguments, shared, sending, all);
-  return exit_ok;
+  return interrupted() ? exit_stopped : exit_ok;
 }
 
 }  // namespace

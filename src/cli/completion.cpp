@@ -21,7 +21,8 @@ std::string first_sentence(const std::string& text) { return text.substr(0, text
 
 void collect(const CLI::App& app, const std::string& path, std::vector<Command>& out) {
   Command command{path};
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+  const auto verbs = app.get_subcommands([](const CLI::App* verb) { return !verb->get_group().empty(); });
+  for (const CLI::App* verb : verbs)
     command.verbs.emplace_back(verb->get_name(), first_sentence(verb->get_description()));
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames())
@@ -30,7 +31,7 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Command>&
       command.options.emplace_back("-" + name, first_sentence(option->get_description()));
   }
   out.push_back(std::move(command));
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+  for (const CLI::App* verb : verbs)
     collect(*verb, path.empty() ? verb->get_name() : path + " " + verb->get_name(), out);
 }
 

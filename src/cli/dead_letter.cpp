@@ -108,6 +108,7 @@ class Resubmitting {
     amqp_.ignore_interrupts();
     auto outcomes = sender_->wait_for_outcomes();
     auto stopped = receiver_->stop();
+    progress_.wipe();
     if (!moved) return moved;
     if (!outcomes) return outcomes;
     return stopped;
@@ -133,9 +134,13 @@ class Resubmitting {
       auto message = client::decode((*next)->payload);
       if (!message) return fail(message.error());
       prepare(*message);
-      auto room = sender_->wait_for_outcomes(window - 1);
-      if (!room) return room;
-      auto sent = sender_->send(client::encode(*message), 0, (*next)->id);
+      auto sent = sender_->wait_for_outcomes(window - 1);
+      if (sent) sent = sender_->send(client::encode(*message), 0, (*next)->id);
+      if (!sent && interrupted() && sent.error().code == Errc::timeout) {
+        receiver_->settle((*next)->id,
+                          Receiver::Verdict::release);  // Ctrl-C came first: it stays where it was
+        return {};
+      }
       if (!sent) return sent;
     }
     return {};

@@ -248,7 +248,7 @@ class Group {
       else
         add_settings(*verb, arguments, is_update);
     }
-    add("delete", "Remove one, with its messages.", true,
+    add("delete", kind_ == EntityKind::rule ? "Remove one." : "Remove one, with its messages.", true,
         [kind = kind_](const Target& t, const EntityArguments& a) { return remove(kind, t, a); });
   }
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 
 #include "cli/exit_codes.hpp"
 #include "cli/target.hpp"
@@ -24,7 +25,7 @@ struct ExchangeArguments {
   std::string name;
   std::string type;
   std::string unroutable;
-  std::string alternate;
+  std::optional<std::string> alternate;  // empty: none
   std::string document;
 };
 
@@ -137,7 +138,10 @@ int put(const Target& target, const ExchangeArguments& arguments, bool is_update
   }
   if (!arguments.type.empty()) document["Type"] = arguments.type;
   if (!arguments.unroutable.empty()) document["Unroutable"] = arguments.unroutable;
-  if (!arguments.alternate.empty()) document["AlternateExchange"] = arguments.alternate;
+  if (arguments.alternate && arguments.alternate->empty())
+    document.erase("AlternateExchange");
+  else if (arguments.alternate)
+    document["AlternateExchange"] = *arguments.alternate;
   if (!document.contains("Type"))
     return complain_about_usage("an exchange has a --type: Direct, Topic, Fanout or Headers");
   const auto done = admin->json({.method = "PUT",
@@ -188,7 +192,7 @@ void add_exchanges(CLI::App& app, int& status) {
           ->check(CLI::IsMember({"Direct", "Topic", "Fanout", "Headers"}));
     verb->add_option("--unroutable", arguments->unroutable, "What becomes of messages that nobody wants.")
         ->check(CLI::IsMember({"Accept", "Release"}));
-    verb->add_option("--alternate-exchange", arguments->alternate, "Where they go instead.")
+    verb->add_option("--alternate-exchange", arguments->alternate, "Where they go instead; '' for nowhere.")
         ->type_name("NAME");
     verb->add_option("--document", arguments->document,
                      "The whole JSON document, with subscriptions; - is stdin.")

@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   omnibus::cli::add_bench(app, status);
   omnibus::cli::add_transfer(app, status);
   omnibus::cli::add_completion(app, status);
+  omnibus::cli::add_manual(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {  // --help and --version come this way too

@@ -20,6 +20,7 @@ Result<std::uint64_t> peek_each(client::AmqpClient& amqp, const PeekOptions& opt
         {Value{"from-sequence-number"}, Value{from}},
         {Value{"message-count"}, Value{static_cast<std::int32_t>(std::min(page_max, options.count - seen))}}};
     if (options.session) ask.emplace_back(Value{"session-id"}, Value{std::string_view{*options.session}});
+    if (options.omit_body) ask.emplace_back(Value{"omit-message-body"}, Value{true});
     auto reply = amqp.manage(options.entity, "com.microsoft:peek-message", Value::map(std::move(ask)));
     if (!reply) return fail(reply.error());
     if (reply->status == 204 || reply->condition == "com.microsoft:message-not-found") return seen;

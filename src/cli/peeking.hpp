@@ -16,6 +16,7 @@ struct PeekOptions {
   std::uint64_t count = 10;
   std::int64_t from = 1;
   std::optional<std::string> session{};
+  bool omit_body = false;  // where the broker can
 };
 // Calls `each` in the order of the broker until it answers false; says how many there were.
 [[nodiscard]] Result<std::uint64_t> peek_each(client::AmqpClient& amqp, const PeekOptions& options,

@@ -54,6 +54,7 @@ class Reading {
     // Also after trouble: what was written is settled, the rest goes back.
     auto settled = settle_written(receiver);
     auto stopped = receiver.stop();
+    progress_.wipe();
     if (!read) return read;
     if (!settled) return settled;
     if (!out_.good())

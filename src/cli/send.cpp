@@ -203,16 +203,19 @@ class Mailer {
     if (!room) return room;
     const std::uint64_t count = waiting_.size();
     auto sent =
-        count == 1 ? sender_->send(std::move(waiting_.front()), 0, 1)
+        count == 1 ? sender_->send(waiting_.front(), 0, 1)
                    : sender_->send(client::encode_batch(first_, waiting_), amqp::batch_message_format, count);
-    waiting_.clear();
+    // What a Ctrl-C kept from being sent is finish()'s to send.
+    if (sent) waiting_.clear();
     return sent;
   }
 
+  // Also after a flush() that failed: what is on its way is waited for in any case.
   [[nodiscard]] Result<void> finish() {
-    auto sent = flush();
-    if (!sent) return sent;
-    return sender_->wait_for_outcomes();
+    auto done = flush();
+    auto answered = sender_->wait_for_outcomes();
+    progress_.wipe();
+    return done ? answered : done;
   }
 
   // Stop early: what comes behind would meet the same refusal.
@@ -313,6 +316,8 @@ int send(const Target& target, const SendArguments& arguments) {
   const bool was_interrupted = interrupted();
   (*amqp)->ignore_interrupts();
   auto finished = mailer.finish();
+  // A wait that Ctrl-C ended is no trouble: what it waited for has come by now.
+  if (!sent && was_interrupted && sent.error().code == Errc::timeout) sent = {};
   if (!finished && sent) sent = fail(finished.error());
 
   if (target.json) {

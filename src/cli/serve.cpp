@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <boost/json.hpp>
 #include <memory>
 
 #include "base/clock.hpp"
@@ -37,18 +38,47 @@ struct ServeArguments {
   std::string log_format = "text";
 };
 
-// Reads a configuration and says all findings on stderr. Nothing when there is an error among them.
-std::optional<node::Config> load_config(const std::string& file) {
-  auto reading = node::read_config_file(file);
+std::string_view word_of(node::Finding::Severity severity) {
+  return severity == node::Finding::Severity::error ? "error" : "warning";
+}
+
+// Reads a configuration and says what was found on stderr. Nothing when there is an error among it.
+std::optional<node::Config> load_config(const std::string& file, node::FindingsKept kept) {
+  auto reading = node::read_config_file(file, kept);
   if (!reading) {
     fmt::print(stderr, "omnibus: {}\n", reading.error().detail);
     return std::nullopt;
   }
   for (const auto& finding : reading->findings)
-    fmt::print(stderr, "{}: {}: {}\n", file,
-               finding.severity == node::Finding::Severity::error ? "error" : "warning",
-               node::to_text(finding));
+    fmt::print(stderr, "{}: {}: {}\n", file, word_of(finding.severity), node::to_text(finding));
   return std::move(reading->config);
+}
+
+// The same as one JSON object on stdout. False when there is an error among it.
+bool print_findings(const std::string& file) {
+  const auto view = [](std::string_view text) { return boost::json::string_view(text.data(), text.size()); };
+  boost::json::array findings;
+  bool is_good = false;
+  if (const auto reading = node::read_config_file(file, node::FindingsKept::all)) {
+    is_good = reading->config.has_value();
+    for (const auto& finding : reading->findings) {
+      boost::json::object one;
+      one["severity"] = view(word_of(finding.severity));
+      if (finding.line != 0) one["line"] = finding.line;
+      if (!finding.key.empty()) one["key"] = finding.key;
+      if (!finding.code.empty()) one["code"] = view(finding.code);
+      one["text"] = finding.text;
+      findings.push_back(std::move(one));
+    }
+  } else {
+    findings.push_back({{"severity", "error"}, {"text", reading.error().detail}});
+  }
+  boost::json::object all;
+  all["file"] = file;
+  all["good"] = is_good;
+  all["findings"] = std::move(findings);
+  fmt::print("{}\n", boost::json::serialize(all));
+  return is_good;
 }
 
 sigset_t end_signals() {
@@ -95,7 +125,7 @@ int serve(const ServeArguments& arguments) {
 
   node::ServeOptions options;
   if (!arguments.config.empty()) {
-    auto config = load_config(arguments.config);
+    auto config = load_config(arguments.config, node::FindingsKept::first);
     if (!config) return exit_usage;
     options.config = *std::move(config);
   }
@@ -171,13 +201,14 @@ void add_config(CLI::App& app, int& status) {
   command->require_subcommand(1);
   auto file = std::make_shared<std::string>();
   CLI::App* check = command->add_subcommand("check", "Say every mistake of a file, with line and key.");
-  check->add_option("FILE", *file)->required();
-  check->callback([file, &status] {
-    if (!load_config(*file)) {
-      status = exit_usage;
-      return;
-    }
-    fmt::print("{}: good\n", *file);
+  check->add_option("FILE", *file, "As for serve --config.")->required();
+  auto json = std::make_shared<bool>(false);
+  check->add_flag("--json", *json, "The findings as JSON.");
+  check->callback([file, json, &status] {
+    const bool is_good =
+        *json ? print_findings(*file) : load_config(*file, node::FindingsKept::all).has_value();
+    if (is_good && !*json) fmt::print("{}: good\n", *file);
+    status = is_good ? 0 : exit_usage;
   });
 }
 

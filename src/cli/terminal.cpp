@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <utility>
 
 #include "base/text.hpp"
 
@@ -70,8 +71,10 @@ bool Output::flush() {
 Progress::Progress(std::string what, std::uint64_t total)
     : what_(std::move(what)), total_(total), is_seen_(::isatty(STDERR_FILENO) == 1), began_(tick_now()) {}
 
-Progress::~Progress() {
-  if (is_drawn_) fmt::print(stderr, "\r\x1b[K");
+Progress::~Progress() { wipe(); }
+
+void Progress::wipe() {
+  if (std::exchange(is_drawn_, false)) fmt::print(stderr, "\r\x1b[K");
 }
 
 void Progress::at(std::uint64_t done) {

@@ -51,6 +51,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void at(std::uint64_t done);
+  // Before something else is said.
+  void wipe();
 
  private:
   void draw(std::uint64_t done);

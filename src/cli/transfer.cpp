@@ -6,15 +6,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <boost/json.hpp>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
 
-#include "client/admin_client.hpp"
+#include "cli/exit_codes.hpp"
+#include "cli/target.hpp"
+#include "cli/terminal.hpp"
 #include "node/config_json.hpp"
 #include "transfer/exporting.hpp"
 #include "transfer/importing.hpp"
@@ -22,23 +24,12 @@
 namespace omnibus::cli {
 namespace {
 
-constexpr int exit_good = 0;
-constexpr int exit_trouble = 1;
-constexpr int exit_usage = 2;
+namespace json = boost::json;
 
-struct Where {
-  std::string connection{};
-  std::string ca{};
-};
-struct ExportArguments {
-  Where where{};
-  std::string out{};
-};
 struct ImportArguments {
-  Where where{};
   std::string file{};
   std::vector<std::string> parameters{};
-  bool dry_run = false;
+  transfer::ImportOptions options{};
 };
 
 // What is said over and over where a person looks, and nowhere else.
@@ -58,21 +49,6 @@ class Line {
   const bool is_seen_ = ::isatty(STDERR_FILENO) == 1;
   bool is_drawn_ = false;
 };
-
-int complain(const Error& error, int code) {
-  fmt::print(stderr, "omnibus: {}\n", error.detail);
-  return code;
-}
-
-Result<client::AdminClient> connect(const Where& where) {
-  std::string text = where.connection;
-  for (const char* name : {"OMNIBUS_CONNECTION", "SERVICEBUS_CONNECTION_STRING"})
-    if (const char* value = text.empty() ? std::getenv(name) : nullptr) text = value;
-  if (text.empty()) text = client::local_connection_string;
-  auto parsed = client::parse_connection_string(text);
-  if (!parsed) return fail(parsed.error());
-  return client::AdminClient(*std::move(parsed), {.trust = {.ca_file = where.ca}});
-}
 
 // For its owner alone: there are keys in it. Whole or not at all.
 Result<void> write_secret(const std::string& path, const std::string& text) {
@@ -104,25 +80,37 @@ void say(const transfer::Notes& notes, const std::string& about) {
                note.path.empty() ? "" : ": ", note.text);
 }
 
-int run_export(const ExportArguments& arguments) {
-  auto client = connect(arguments.where);
-  if (!client) return complain(client.error(), exit_usage);
+int run_export(const Target& target, const std::string& file) {
+  auto client = target.admin();
+  if (!client) return complain_about_usage(client.error().detail);
   Line line;
   const auto result =
       transfer::export_namespace(*client, [&](const std::string& entity) { line.say(entity); });
   line.clear();
-  if (!result) return complain(result.error(), exit_trouble);
+  if (!result) return complain(result.error());
   say(result->notes, client->where().host);
   const std::string text = transfer::pretty_json(result->config);
-  if (arguments.out.empty()) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-      return complain({Errc::io, "stdout cannot be written"}, exit_trouble);
-  } else if (auto written = write_secret(arguments.out, text); !written) {
-    return complain(written.error(), exit_trouble);
+  Output out;
+  if (file.empty()) {
+    out.write(text);
+  } else if (auto written = write_secret(file, text); !written) {
+    return complain(written.error());
   }
-  fmt::print(stderr, "{} queues, {} topics, {} subscriptions, {} rules, {} exchanges\n", result->queues,
-             result->topics, result->subscriptions, result->rules, result->exchanges);
-  return exit_good;
+  json::object counts;
+  counts["queues"] = result->queues;
+  counts["topics"] = result->topics;
+  counts["subscriptions"] = result->subscriptions;
+  counts["rules"] = result->rules;
+  counts["exchanges"] = result->exchanges;
+  const std::string json_counts = json::serialize(counts) + "\n";
+  if (target.json && !file.empty())
+    out.write(json_counts);
+  else if (target.json)
+    fmt::print(stderr, "{}", json_counts);
+  else
+    fmt::print(stderr, "{} queues, {} topics, {} subscriptions, {} rules, {} exchanges\n", result->queues,
+               result->topics, result->subscriptions, result->rules, result->exchanges);
+  return out.flush() ? exit_ok : complain({Errc::io, "the output could not be written"});
 }
 
 Result<std::string> read_text(const std::string& path) {
@@ -142,70 +130,108 @@ Result<std::string> read_text(const std::string& path) {
   return text;
 }
 
-int run_import(const ImportArguments& arguments) {
+std::string_view name_of(transfer::ImportAction action) {
+  using enum transfer::ImportAction;
+  switch (action) {
+    case created:
+      return "created";
+    case updated:
+      return "updated";
+    case unchanged:
+      return "unchanged";
+    case refused:
+      return "refused";
+    case warned:
+      break;
+  }
+  return "warned";
+}
+
+json::string_view json_view(std::string_view text) { return {text.data(), text.size()}; }
+
+int run_import(const Target& target, const ImportArguments& arguments) {
   std::map<std::string, std::string> parameters;
   for (const std::string& one : arguments.parameters) {
     const auto equals = one.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return complain({Errc::argument_error, "--parameter is NAME=VALUE"}, exit_usage);
+    if (equals == std::string::npos || equals == 0) return complain_about_usage("--parameter is NAME=VALUE");
     parameters[one.substr(0, equals)] = one.substr(equals + 1);
   }
   const auto text = read_text(arguments.file);
-  if (!text) return complain(text.error(), exit_usage);
+  if (!text) return complain_about_usage(text.error().detail);
   const auto source = transfer::read_source(*text, parameters);
   say(source.notes, arguments.file);
-  if (!source.config) return exit_usage;
-  auto client = connect(arguments.where);
-  if (!client) return complain(client.error(), exit_usage);
+  if (!source.config) return exit_wrong_usage;
+  if (const auto chosen = transfer::find_namespace(*source.config, arguments.options.name_space); !chosen)
+    return complain_about_usage(chosen.error().detail);
+  auto client = target.admin();
+  if (!client) return complain_about_usage(client.error().detail);
   Line line;
+  Output out;
+  json::array entities;
+  const bool is_dry = arguments.options.dry_run;
   const auto told = [&](transfer::ImportAction action, const std::string& entity, const std::string& what) {
     using enum transfer::ImportAction;
+    if (target.json)
+      entities.push_back(
+          {{"action", json_view(name_of(action))}, {"entity", json_view(entity)}, {"text", json_view(what)}});
     if (action == unchanged) return line.say(entity);
     line.clear();
     if (action == refused || action == warned)
       fmt::print(stderr, "{}: {}: {}\n", action == refused ? "error" : "warning", entity, what);
-    else
-      fmt::print("{}{} {}{}{}\n", arguments.dry_run ? "would be " : "",
-                 action == created ? "created" : "updated", entity, what.empty() ? "" : ": ", what);
+    else if (!target.json)
+      out.write(fmt::format("{}{} {}{}{}\n", is_dry ? "would be " : "", name_of(action), entity,
+                            what.empty() ? "" : ": ", what));
   };
-  const auto report = transfer::import_namespace(*client, source, {.dry_run = arguments.dry_run}, told);
+  const auto report = transfer::import_namespace(*client, source, arguments.options, told);
   line.clear();
-  if (!report) return complain(report.error(), exit_trouble);
-  fmt::print("{}: {} created, {} updated, {} unchanged, {} refused{}\n", transfer::name_of(source.kind),
-             report->created, report->updated, report->unchanged, report->refused,
-             arguments.dry_run ? " (nothing was changed)" : "");
-  return report->refused == 0 ? exit_good : exit_trouble;
-}
-
-void add_where(CLI::App& verb, Where& where) {
-  verb.add_option(
-          "--connection", where.connection,
-          "A connection string; else OMNIBUS_CONNECTION, SERVICEBUS_CONNECTION_STRING, or the local broker.")
-      ->type_name("TEXT");
-  verb.add_option("--ca", where.ca, "A file with certificates to trust besides the system's.")
-      ->type_name("FILE");
+  if (!report) {
+    if (!out.flush()) return complain({Errc::io, "the output could not be written"});
+    return complain(report.error());
+  }
+  if (target.json) {
+    json::object all;
+    all["source"] = json_view(transfer::name_of(source.kind));
+    all["dryRun"] = is_dry;
+    all["created"] = report->created;
+    all["updated"] = report->updated;
+    all["unchanged"] = report->unchanged;
+    all["refused"] = report->refused;
+    all["entities"] = std::move(entities);
+    out.write(json::serialize(all) + "\n");
+  } else {
+    out.write(fmt::format("{}: {} created, {} updated, {} unchanged, {} refused{}\n",
+                          transfer::name_of(source.kind), report->created, report->updated, report->unchanged,
+                          report->refused, is_dry ? " (nothing was changed)" : ""));
+  }
+  if (!out.flush()) return complain({Errc::io, "the output could not be written"});
+  return report->refused == 0 ? exit_ok : exit_failed;
 }
 
 }  // namespace
 
 void add_transfer(CLI::App& app, int& status) {
-  auto exporting = std::make_shared<ExportArguments>();
   CLI::App* one = app.add_subcommand("export", "Write a whole namespace as Config.json.");
-  add_where(*one, exporting->where);
-  one->add_option("--out", exporting->out, "A file, readable by its owner alone; else stdout.")
-      ->type_name("FILE");
-  one->callback([exporting, &status] { status = run_export(*exporting); });
+  auto file = std::make_shared<std::string>();
+  auto from = add_target(*one, "The counts as JSON: on stdout with --out, otherwise on stderr.");
+  one->add_option("--out", *file, "A file, readable by its owner alone; else stdout.")->type_name("FILE");
+  on_run(*one, status, [from, file] { return run_export(*from, *file); });
 
-  auto importing = std::make_shared<ImportArguments>();
   CLI::App* other = app.add_subcommand(
       "import", "Make the entities of a Config.json, an ARM template or a listing of az in a namespace.");
+  auto importing = std::make_shared<ImportArguments>();
+  auto to = add_target(*other, "What was done as JSON.");
   other->add_option("FILE", importing->file, "The file; - is stdin.")->required();
-  add_where(*other, importing->where);
+  other
+      ->add_option("--namespace", importing->options.name_space,
+                   "Which namespace of the file, when it has several.")
+      ->type_name("NAME");
   other->add_option("--parameter", importing->parameters, "A parameter of a template; may be repeated.")
       ->type_name("NAME=VALUE")
       ->take_all();
-  other->add_flag("--dry-run", importing->dry_run, "Say what would be done, and do nothing.");
-  other->callback([importing, &status] { status = run_import(*importing); });
+  other->add_flag("--replace-rules", importing->options.replace_rules,
+                  "Remove rules that the file does not name, of subscriptions whose rules it names.");
+  other->add_flag("--dry-run", importing->options.dry_run, "Say what would be done, and do nothing.");
+  on_run(*other, status, [to, importing] { return run_import(*to, *importing); });
 }
 
 }  // namespace omnibus::cli

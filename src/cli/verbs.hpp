@@ -16,7 +16,8 @@ void add_dead_letter(CLI::App& app, int& status);
 void add_purge(CLI::App& app, int& status);
 void add_top(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
-// Last: it completes the words of all others.
+// Last: they know the words of all others.
 void add_completion(CLI::App& app, int& status);
+void add_manual(CLI::App& app, int& status);
 
 }  // namespace omnibus::cli

@@ -1,6 +1,8 @@
 #include "client/admin_client.hpp"
 
 #include <algorithm>
+#include <array>
+#include <boost/json.hpp>
 #include <numeric>
 
 #include "auth/sas_token.hpp"
@@ -32,6 +34,8 @@ Errc code_of(int status) {
     case 429:
     case 503:
       return Errc::server_busy;
+    case 501:
+      return Errc::not_implemented;
     default:
       return status < 500 ? Errc::argument_error : Errc::internal_error;
   }
@@ -137,7 +141,7 @@ Result<HttpAnswer> AdminClient::send(Ask ask) {
   request.method = std::move(ask.method);
   request.target = fmt::format("/{}?{}", encode_path(ask.path), ask.query);
   request.headers = std::move(ask.headers);
-  request.headers.emplace_back("Authorization", token_for(ask.path));
+  request.headers.emplace_back("Authorization", token_for(ask.for_namespace ? "" : ask.path));
   request.body = std::move(ask.body);
   auto answer = http_.ask(request);
   if (!answer) return answer;
@@ -248,6 +252,38 @@ Result<std::vector<std::pair<std::string, std::string>>> AdminClient::namespace_
   auto answer = send(std::move(ask));
   if (!answer) return fail(answer.error());
   return read_namespace(answer->body);
+}
+
+Result<std::optional<std::uint32_t>> AdminClient::partitions_of(const std::string& entity) {
+  const auto body = json({.path = "$omnibus/partitions/" + entity, .what = "number of partitions"});
+  if (!body) {
+    // What others make of this path. A server that is busy, or in trouble, may say it the next time.
+    constexpr std::array not_said = {Errc::not_found, Errc::auth_failed, Errc::argument_error,
+                                     Errc::not_implemented};
+    if (std::ranges::find(not_said, body.error().code) == not_said.end()) return fail(body.error());
+    return std::optional<std::uint32_t>{};
+  }
+  boost::system::error_code wrong;
+  const auto document = boost::json::parse(*body, wrong);
+  const auto* object = wrong ? nullptr : document.if_object();
+  const auto* count = object ? object->if_contains("partitions") : nullptr;
+  const auto* number = count ? count->if_int64() : nullptr;
+  if (!number || *number < 1 || *number > UINT16_MAX) return std::optional<std::uint32_t>{};
+  return std::optional{static_cast<std::uint32_t>(*number)};
+}
+
+Result<std::optional<std::string>> AdminClient::metrics() {
+  Ask ask;
+  ask.method = "GET";
+  ask.path = "metrics";
+  ask.what = "metrics";
+  ask.for_namespace = true;
+  auto answer = send(std::move(ask));
+  if (!answer && (answer.error().code == Errc::io || answer.error().code == Errc::timeout))
+    return fail(answer.error());
+  // The cloud takes it for an entity of that name.
+  if (!answer || !answer->content_type.starts_with("text/plain")) return std::optional<std::string>{};
+  return std::optional{std::move(answer->body)};
 }
 
 Result<std::string> AdminClient::json(const JsonAsk& ask) {

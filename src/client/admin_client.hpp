@@ -65,6 +65,13 @@ class AdminClient {
   // What the namespace says of itself, by element.
   [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> namespace_info();
 
+  // How many partitions a queue or topic has. Nothing when the server does not say it, or not for this key:
+  // only ours does. A server that could not answer just now is an error.
+  [[nodiscard]] Result<std::optional<std::uint32_t>> partitions_of(const std::string& entity);
+
+  // The broker's numbers for Prometheus. Nothing when it has none, or none for this key.
+  [[nodiscard]] Result<std::optional<std::string>> metrics();
+
   // A JSON document at a path ("orders", "$Resources/Exchanges?$skip=0"); the answer's body. `what` is named
   // in errors.
   struct JsonAsk {
@@ -86,6 +93,7 @@ class AdminClient {
     std::string body{};
     std::string what{};
     std::vector<std::pair<std::string, std::string>> headers{};
+    bool for_namespace = false;  // the token
   };
   [[nodiscard]] Result<HttpAnswer> send(Ask ask);
   [[nodiscard]] Result<Description> put(const EntityName& name, const Description& description,

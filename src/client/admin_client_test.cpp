@@ -71,6 +71,61 @@ TEST(AdminClient, AnUpdateSendsBackWhatItDoesNotKnow) {
   EXPECT_FALSE(server.asked().at(2).header("If-Match"));
 }
 
+// Whoever does not know the question answers in another form, or not at all.
+TEST(AdminClient, WhatOnlyOurBrokerTellsIsNothingElsewhere) {
+  net::HttpResponse answer;
+  FakeHttp server([&](const net::HttpRequest&) { return answer; });
+  AdminClient admin(server.where(), {});
+  const auto json = [](std::string body) {
+    return net::HttpResponse{
+        .status = 200, .headers = {{"Content-Type", "application/json"}}, .body = std::move(body)};
+  };
+  answer = json(R"({"partitions":4})");
+  EXPECT_EQ(admin.partitions_of("a/b").value(), 4u);
+  EXPECT_THAT(server.asked().back().target, testing::StartsWith("/$omnibus/partitions/a/b?"));
+  answer = {.status = 200, .headers = {{"Content-Type", "text/plain; version=0.0.4"}}, .body = "up 1\n"};
+  EXPECT_EQ(admin.metrics().value(), "up 1\n");
+  const auto asked = server.asked();
+  EXPECT_EQ(asked.back().target, "/metrics?") << "with an api-version it would be an entity";
+  const auto* token = asked.back().header("Authorization");
+  ASSERT_TRUE(token);
+  EXPECT_THAT(*token, HasSubstr("sr=http%3A%2F%2F127.0.0.1%2F&")) << "for the whole namespace";
+  for (const auto& other : {xml(200, "<feed/>"), xml(404, ""), xml(401, ""), json("{}"), json("4"),
+                            json(R"({"partitions":-1})"), json(R"({"partitions":"4"})")}) {
+    answer = other;
+    const auto count = admin.partitions_of("q");
+    ASSERT_TRUE(count);
+    EXPECT_FALSE(*count);
+    const auto text = admin.metrics();
+    ASSERT_TRUE(text);
+    EXPECT_FALSE(*text);
+  }
+}
+
+// It will say it later: what is remembered of an answer is no accident.
+TEST(AdminClient, AServerThatCannotSayItNowIsAnError) {
+  int status = 0;
+  FakeHttp server([&](const net::HttpRequest&) { return xml(status, ""); });
+  AdminClient admin(server.where(), {});
+  const std::pair<int, Errc> troubles[] = {{503, Errc::server_busy},
+                                           {429, Errc::server_busy},
+                                           {500, Errc::internal_error},
+                                           {504, Errc::timeout},
+                                           {403, Errc::resource_limit_exceeded}};
+  for (const auto& [told, code] : troubles) {
+    status = told;
+    const auto count = admin.partitions_of("q");
+    ASSERT_FALSE(count) << told;
+    EXPECT_EQ(count.error().code, code) << told;
+  }
+  for (const int told : {400, 401, 404, 405, 410, 501}) {
+    status = told;
+    const auto count = admin.partitions_of("q");
+    ASSERT_TRUE(count) << told << ": " << count.error().detail;
+    EXPECT_FALSE(*count) << told;
+  }
+}
+
 TEST(AdminClient, ErrorsSayWhatIsWrong) {
   int status = 401;
   std::string body =

@@ -1,15 +1,9 @@
 #include "client/http_client.hpp"
 
-#include <boost/beast/http/error.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
-
 #include <array>
 
 namespace omnibus::client {
 namespace {
-
-namespace http = boost::beast::http;
 
 std::string written(const HttpAsk& ask, const Address& address) {
   const bool is_usual_port = address.port == (address.tls ? 443 : 80);
@@ -66,18 +60,13 @@ Result<HttpAnswer> HttpClient::exchange(const HttpAsk& ask, Tick deadline) {
   auto sent = write_all(*wire_, as_bytes(request), deadline);
   if (!sent) return fail(sent.error());
 
-  http::response_parser<http::string_body> parser;
-  parser.body_limit(answer_bytes_max);
-  parser.eager(true);
-  std::vector<std::uint8_t> buffer;
+  HttpAnswerReader reader;
   std::array<std::uint8_t, 32 * 1024> piece;
-  while (!parser.is_done()) {
+  while (!reader.is_done()) {
     auto got = wire_->read(piece);
     if (!got) {
-      boost::system::error_code cut;
-      // An answer may end with its connection, when it says nothing about its length.
-      if (parser.is_header_done() && parser.need_eof()) parser.put_eof(cut);
-      if (parser.is_done()) break;
+      reader.end();
+      if (reader.is_done()) break;
       return fail(Errc::io, "{} while an answer was awaited", got.error().detail);
     }
     if (*got == 0) {
@@ -86,26 +75,14 @@ Result<HttpAnswer> HttpClient::exchange(const HttpAsk& ask, Tick deadline) {
       if (!*ready) return fail(Errc::timeout, "{} did not answer in time", address_.text());
       continue;
     }
-    buffer.insert(buffer.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(*got));
-    while (!buffer.empty() && !parser.is_done()) {
-      boost::system::error_code wrong;
-      const auto used = parser.put(boost::asio::buffer(buffer), wrong);
-      buffer.erase(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(used));
-      if (wrong && wrong != http::error::need_more)
-        return fail(Errc::decode_error, "{} does not answer in HTTP ({}): is it the port for administration?",
-                    address_.text(), wrong.message());
-      if (wrong == http::error::need_more || used == 0) break;
-    }
-    if (buffer.size() > 1024 * 1024)
-      return fail(Errc::decode_error, "{} answers with a header that does not end", address_.text());
+    auto taken = reader.take(Bytes{piece}.first(*got));
+    if (!taken)
+      return fail(Errc::decode_error, "{} does not answer in HTTP ({}): is it the port for administration?",
+                  address_.text(), taken.error().detail);
   }
-  const auto message = parser.release();
-  HttpAnswer answer;
-  answer.status = static_cast<int>(message.result_int());
-  answer.content_type = std::string(message[http::field::content_type]);
-  answer.body = message.body();
-  if (!message.keep_alive() || !buffer.empty()) wire_.reset();
-  return answer;
+  auto whole = reader.release();
+  if (!whole.keeps_connection) wire_.reset();
+  return std::move(whole.answer);
 }
 
 }  // namespace omnibus::client

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/http_answer.hpp"
 #include "client/wire.hpp"
 
 namespace omnibus::client {
@@ -19,16 +20,8 @@ struct HttpAsk {
   std::string body{};
 };
 
-struct HttpAnswer {
-  int status = 0;
-  std::string content_type{};
-  std::string body{};
-};
-
 class HttpClient {
  public:
-  static constexpr std::size_t answer_bytes_max = 64 * 1024 * 1024;
-
   HttpClient(Address address, Trust trust, std::chrono::milliseconds patience)
       : address_(std::move(address)), trust_(std::move(trust)), patience_(patience) {}
 

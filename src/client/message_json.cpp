@@ -1,6 +1,7 @@
 #include <boost/json.hpp>
 
 #include "admin/admin_values.hpp"
+#include "admin/exact_json.hpp"
 #include "base/text.hpp"
 #include "client/message.hpp"
 #include "client/message_values.hpp"
@@ -36,7 +37,8 @@ json::string_view key_of(std::string_view text) { return {text.data(), text.size
 
 void put_body(json::object& out, const Message& message) {
   if (const auto* data = std::get_if<DataBody>(&message.body)) {
-    if (data->sections.size() <= 1) {
+    if (data->sections.empty()) return;  // of another client: ours always has one
+    if (data->sections.size() == 1) {
       const std::string text = message.body_text();
       if (is_utf8(text))
         out["body"] = text;
@@ -135,6 +137,7 @@ Result<void> read_member(std::string_view name, const json::value& value, Messag
         sequence.sections.push_back(*std::move(list));
       }
     }
+    if (value.as_array().empty()) return fail(Errc::argument_error, "a body has at least one part");
     if (name == "bodySections")
       out.body = std::move(data);
     else
@@ -213,20 +216,22 @@ std::string to_json(const Message& message) {
 Result<Message> from_json(std::string_view line) {
   if (line.size() > message_json_bytes_max)
     return fail(Errc::argument_error, "the line has more than {} bytes", message_json_bytes_max);
-  boost::system::error_code wrong;
-  json::parse_options options;
-  options.max_depth = message_json_depth_max;
-  const auto value = json::parse(json::string_view(line.data(), line.size()), wrong, {}, options);
-  if (wrong) return fail(Errc::argument_error, "that is no JSON: {}", wrong.message());
-  if (!value.is_object())
+  const auto value = admin::parse_exact_json(line, message_json_depth_max);
+  if (!value) return fail(Errc::argument_error, "that is no JSON: {}", value.error().detail);
+  if (!value->is_object())
     return fail(Errc::argument_error, "a message is a JSON object like {{\"body\": \"text\"}}");
   Message out;
   int bodies = 0;
-  for (const auto& [name, inner] : value.as_object()) {
+  for (const auto& [name, inner] : value->as_object()) {
     auto read = read_member(std::string_view(name), inner, out, bodies);
     if (!read) return fail(Errc::argument_error, "'{}': {}", std::string_view(name), read.error().detail);
   }
   if (bodies > 1) return fail(Errc::argument_error, "the message has more than one body");
+  // Each value could be decoded by itself; in a map they stand one level deeper, and all of them count.
+  auto body = std::exchange(out.body, DataBody{});
+  if (!decode(encode(out)))
+    return fail(Errc::argument_error, "properties or annotations nest too deep, or are too many");
+  out.body = std::move(body);
   return out;
 }
 

@@ -130,6 +130,9 @@ TEST(Message, MistakesInALineAreNamed) {
            {R"({"properties":{"a":{"type":"int","value":3000000000}}})", "'a'"},
            {R"({"properties":{"a":{"type":"amqp","value":"////"}}})", "'a'"},
            {R"({"messageId":true})", "messageId"},
+           {R"({"bodySequence":[]})", "bodySequence"},
+           {R"({"bodySections":[]})", "bodySections"},
+           {R"({"properties":{"a":1e400}})", "JSON"},
        }) {
     const auto read = from_json(line);
     ASSERT_FALSE(read) << line;
@@ -137,6 +140,37 @@ TEST(Message, MistakesInALineAreNamed) {
     EXPECT_THAT(read.error().detail, testing::HasSubstr(named));
   }
   EXPECT_FALSE(from_json(std::string(1000, '[')));
+}
+
+// What can be decoded alone may be one level too deep below the map of properties.
+TEST(Message, ALineGivesOnlyWhatCanGoOverTheWire) {
+  const auto line_with = [](int depth) {
+    Value nested = Value::list({});
+    for (int i = 1; i < depth; ++i) nested = Value::list({std::move(nested)});
+    Message m = Message::of_text("x");
+    m.properties = {{"a", std::move(nested)}};
+    return to_json(m);
+  };
+  ASSERT_TRUE(decode(encode(*from_json(line_with(amqp::nesting_depth_max)))));
+  const auto deeper = from_json(line_with(amqp::nesting_depth_max + 1));
+  ASSERT_FALSE(deeper);
+  EXPECT_THAT(deeper.error().detail, testing::HasSubstr("too deep"));
+}
+
+TEST(Message, ADoubleComesBackFromJsonToItsLastBit) {
+  Message m = Message::of_text("x");
+  m.properties = {{"large", Value{1e23}}, {"whole", Value{-0.0}}, {"odd", Value{0.1 + 0.2}}};
+  m.body = ValueBody{Value{5.35e-187}};
+  const auto read = from_json(to_json(m));
+  ASSERT_TRUE(read) << read.error().detail;
+  expect_same(*read, m);
+}
+
+TEST(Message, OneWithoutABodyStaysWithoutOne) {
+  const Message none;
+  const auto read = from_json(to_json(none));
+  ASSERT_TRUE(read) << read.error().detail;
+  EXPECT_EQ(read->body, none.body);
 }
 
 TEST(Message, PropertiesOfTheCommandLineHaveTypes) {

@@ -59,6 +59,7 @@ class Broker final : public JournalOwner {
   }
   void on_space(bool) override {}
   void on_checkpoint_end(const Result<Position>&) override { checkpointing = false; }
+  void on_warning(const std::string&) override {}
   void relocate(const RecordView& record) override {
     const std::uint64_t id = id_of(record.body);
     const auto found = messages.find(id);

@@ -2,14 +2,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "journal/inspect.hpp"
 #include "journal/journal_rig.hpp"
+#include "journal/quarantine.hpp"
 
 namespace omnibus::journal {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 // Three batches of two records each, in one segment; then the process dies.
@@ -60,7 +64,7 @@ TEST(Damage, AnyFlippedByteOfAnEarlierBatchIsToldAndTheRestIsRead) {
     if (in_body) {
       EXPECT_EQ(rig.owner.damages[0].partition, 100u + hit);
     }
-    EXPECT_EQ(rig.read(rig.at[hit]).error().code, Errc::io) << "never served";
+    EXPECT_EQ(rig.read(rig.at[hit]).error().code, Errc::decode_error) << "never served";
   }
 }
 
@@ -73,6 +77,24 @@ TEST(Damage, FlippedByteInTheLastBatchCutsItOffAndSaysSo) {
     EXPECT_EQ(rig.owner.opened->torn_from, rig.at[4]);
     EXPECT_EQ(rig.owner.opened->torn_bytes, rig.end - rig.at[4].offset());
   }
+}
+
+TEST(Damage, WhatAnOpenThatFailedCutOffIsToldByTheNext) {
+  ThreeBatches rig;
+  rig.bytes()[rig.at[4].offset() + 26] ^= 0x01;
+  rig.start();
+  rig.journal->open();
+  rig.io.step();  // the end is mended
+  rig.disk->fail_reads(true);
+  rig.run();
+  ASSERT_FALSE(rig.journal->is_open());
+  rig.disk->fail_reads(false);
+  rig.owner.forget();
+  ASSERT_TRUE(rig.open());
+  EXPECT_EQ(rig.owner.opened->torn_from, rig.at[4]);
+  EXPECT_EQ(rig.owner.opened->torn_bytes, rig.end - rig.at[4].offset());
+  rig.restart();
+  EXPECT_FALSE(rig.owner.opened->torn_from) << "once";
 }
 
 TEST(Damage, AfterACleanCloseTheLastBatchIsNotTakenForTorn) {
@@ -204,6 +226,78 @@ TEST(Damage, BytesInsideABodyAreNeverTakenForRecords) {
     EXPECT_THAT(rig.replayed(), ElementsAre("first", "last")) << "shift " << shift;
     EXPECT_THAT(rig.owner.damages, SizeIs(1));
   }
+}
+
+// Nobody needs its records any more, and still it does not go: somebody may want to look.
+TEST(Damage, DamagedSegmentIsSetAsideWhenItIsDead) {
+  JournalRig rig{{.segment_bytes = 512}};
+  ASSERT_TRUE(rig.open());
+  for (int i = 0; i < 40; ++i) {
+    rig.append(std::string(50, 'x'));
+    rig.commit();
+  }
+  rig.disk->crash();
+  (*rig.disk->contents(segment_name(2)))[first_offset + 30] ^= 1;
+  rig.start();
+  ASSERT_TRUE(rig.open());
+  ASSERT_THAT(rig.owner.damages, SizeIs(1));
+  const std::vector<std::uint8_t> before = *rig.disk->contents(segment_name(2));
+  EXPECT_THAT(rig.disk->names(), Contains(damage_mark_name(2)));
+
+  rig.append("tick");
+  rig.commit();
+  rig.checkpoint("state");
+  EXPECT_LE(rig.segments_on_disk(), 2u);
+  ASSERT_TRUE(rig.disk->contents(damaged_name(2)));
+  EXPECT_EQ(*rig.disk->contents(damaged_name(2)), before);
+  EXPECT_THAT(rig.disk->names(), Not(Contains(damage_mark_name(2))));
+  EXPECT_THAT(rig.owner.warnings, ElementsAre(HasSubstr("it is set aside as 00000002.damaged")));
+
+  const auto report = inspect(*rig.disk->folder());
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->good()) << "it is no longer part of the store";
+  EXPECT_THAT(to_text(*report),
+              HasSubstr(fmt::format("set aside: 00000002.damaged, {} bytes", before.size())));
+  rig.crash_and_open();
+  EXPECT_THAT(rig.disk->names(), Contains(damaged_name(2)));
+}
+
+// A checkpoint covers the damage, so that no later open meets it.
+TEST(Damage, WhereDamageWasMetIsKnownToTheNextProcess) {
+  JournalRig rig{{.segment_bytes = 512, .relocate_below = 0}};
+  ASSERT_TRUE(rig.open());
+  rig.append("a message that is still there", Life::lasting);
+  const Position bad = rig.append(std::string(50, 'b'), Life::lasting);
+  for (int i = 0; i < 20; ++i) {
+    rig.append(std::string(50, 'x'));
+    rig.commit();
+  }
+  (*rig.disk->contents(segment_name(1)))[bad.offset() + 30] ^= 1;
+  EXPECT_FALSE(rig.read(bad));
+  rig.checkpoint("state");
+  ASSERT_THAT(rig.disk->names(), Contains(segment_name(1))) << "its messages are held";
+  rig.owner.damages.clear();
+  rig.restart();  // whose owner holds none of them
+  EXPECT_THAT(rig.owner.damages, IsEmpty());
+  EXPECT_THAT(rig.disk->names(), Not(Contains(segment_name(1))));
+  EXPECT_THAT(rig.disk->names(), Contains(damaged_name(1)));
+}
+
+TEST(Damage, OnlySoManySegmentsAreSetAside) {
+  const auto disk = SimDisk::make(1);
+  const auto folder = disk->folder();
+  for (std::uint32_t number = 1; number <= set_aside_max + 1; ++number) {
+    ASSERT_TRUE(folder->create(segment_name(number)));
+    ASSERT_TRUE(mark_damaged(*folder, number));
+    const auto lines = set_aside(*folder, number);
+    if (number <= set_aside_max)
+      EXPECT_THAT(lines, SizeIs(1));
+    else
+      EXPECT_THAT(lines, ElementsAre(HasSubstr("set aside"), HasSubstr("00000001.damaged is removed")));
+  }
+  EXPECT_THAT(disk->names(), SizeIs(set_aside_max));
+  EXPECT_THAT(disk->names(), Not(Contains(damaged_name(1))));
+  EXPECT_THAT(set_aside(*folder, 99), ElementsAre(HasSubstr("cannot be set aside")));
 }
 
 TEST(Damage, UnreadableDiskFailsTheOpenInsteadOfLosingRecords) {

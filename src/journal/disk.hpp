@@ -19,12 +19,18 @@
 
 namespace omnibus::journal {
 
-// One thread at a time, except read() and size(), which any thread may call at any time.
+// One thread at a time, except reads and size(), which any thread may call at any time.
 class File {
  public:
   virtual ~File() = default;
   // Returns how many bytes were read: fewer than asked only at the end of the file.
   [[nodiscard]] virtual Result<std::size_t> read(std::uint64_t offset, std::span<std::uint8_t> into) = 0;
+  // The same, past what the system keeps in memory, as far as it lets go of it: whether the disk itself
+  // answers.
+  [[nodiscard]] virtual Result<std::size_t> read_from_disk(std::uint64_t offset,
+                                                           std::span<std::uint8_t> into) {
+    return read(offset, into);
+  }
   // Writes all pieces one after the other from `offset`, or fails with any part of them written.
   [[nodiscard]] virtual Result<void> write(std::uint64_t offset, std::span<const Bytes> pieces) = 0;
   [[nodiscard]] virtual Result<void> sync() = 0;

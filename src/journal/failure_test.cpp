@@ -294,5 +294,54 @@ TEST(Failure, JournalMayGoWhileItsWorkIsUnderWay) {
   EXPECT_EQ(rig.owner.durable, Position{});
 }
 
+TEST(Failure, WhatCannotBeReadForNowIsNoDamage) {
+  JournalRig rig;
+  ASSERT_TRUE(rig.open());
+  const Position at = rig.append("a message", Life::lasting);
+  rig.commit();
+  rig.disk->fail_reads(true);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(rig.read(at).error().code, Errc::io);
+  rig.disk->fail_reads(false);
+  EXPECT_EQ(rig.read(at)->body.to_string(), "a message");
+  EXPECT_THAT(rig.owner.damages, IsEmpty());
+}
+
+// The system still has the beginning of the segment in memory: that says nothing about the disk.
+TEST(Failure, DiskThatIsAwayIsNoBadSpot) {
+  JournalRig rig;
+  ASSERT_TRUE(rig.open());
+  rig.append(std::string(10'000, 'a'), Life::lasting);
+  const Position at = rig.append("a message", Life::lasting);
+  rig.commit();
+  rig.disk->fail_uncached_reads(true);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(rig.read(at).error().code, Errc::io);
+  rig.disk->fail_uncached_reads(false);
+  EXPECT_EQ(rig.read(at)->body.to_string(), "a message");
+  EXPECT_THAT(rig.owner.damages, IsEmpty());
+}
+
+TEST(Failure, BadSpotIsTakenForDamageAfterManyTries) {
+  JournalRig rig;
+  ASSERT_TRUE(rig.open());
+  const Position good = rig.append("good", Life::lasting);
+  const Position bad = rig.append(std::string(10'000, 'b'), Life::lasting);
+  rig.commit();
+  const auto spoil = [&](bool on) {
+    rig.disk->fail_reads_at(on ? segment_name(1) : "", bad.offset() + 8000, bad.offset() + 8512);
+  };
+  spoil(true);
+  for (int i = 0; i < 9; ++i) ASSERT_EQ(rig.read(bad).error().code, Errc::io) << i;
+  spoil(false);
+  ASSERT_TRUE(rig.read(bad)) << "it passed, and is forgiven";
+  spoil(true);
+  for (int i = 0; i < 9; ++i) ASSERT_EQ(rig.read(bad).error().code, Errc::io) << i;
+  EXPECT_THAT(rig.owner.damages, IsEmpty());
+  EXPECT_EQ(rig.read(bad).error().code, Errc::decode_error);
+  ASSERT_THAT(rig.owner.damages, SizeIs(1));
+  EXPECT_EQ(rig.owner.damages[0].from, bad);
+  EXPECT_EQ(rig.read(bad).error().code, Errc::decode_error) << "it is not judged anew";
+  EXPECT_TRUE(rig.read(good));
+}
+
 }  // namespace
 }  // namespace omnibus::journal

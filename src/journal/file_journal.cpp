@@ -5,8 +5,6 @@
 
 #include "base/check.hpp"
 #include "journal/read_record.hpp"
-#include "journal/relocation_scan.hpp"
-#include "journal/run_task.hpp"
 
 namespace omnibus::journal {
 namespace {
@@ -15,16 +13,11 @@ constexpr std::uint16_t kind_clean_close = 1;
 constexpr std::size_t checkpoint_piece_bytes = 1u << 20;
 constexpr std::uint32_t checkpoint_pieces_max = 4;
 constexpr std::size_t read_files_max = 64;
-// What a share takes in its segment beside its own bytes, about: a part of the record's frame and head. Only
-// relocation asks, and it must never take a segment full of tiny messages for a dead one.
-constexpr std::uint64_t share_overhead_bytes = 48;
+// A place that cannot be read so often, while its segment can, is lost: a disk's bad spot. Who asks pauses in
+// between, ever longer.
+constexpr std::uint32_t place_tries_max = 10;
 
 }  // namespace
-
-template <class Work, class Then>
-void FileJournal::run(const Runner& runner, const std::shared_ptr<char>& token, Work work, Then then) {
-  run_task(runner, runners_.post, token, std::move(work), std::move(then));
-}
 
 FileJournal::FileJournal(std::shared_ptr<Folder> folder, FileJournalSettings settings, Runners runners,
                          JournalOwner& owner)
@@ -32,11 +25,14 @@ FileJournal::FileJournal(std::shared_ptr<Folder> folder, FileJournalSettings set
       settings_(settings),
       runners_(std::move(runners)),
       owner_(owner),
-      spares_(folder_, settings_.segment_bytes, runners_, [this](bool enough) {
-        if (state_ == State::opening) return;  // on_opened() comes first
-        maintain();
-        owner_.on_space(enough);
-      }) {
+      spares_(
+          folder_, settings_.segment_bytes, runners_,
+          [this](bool enough) {
+            if (state_ == State::opening) return;  // on_opened() comes first
+            maintain();
+            owner_.on_space(enough);
+          },
+          [this](const std::string& what) { owner_.on_warning(what); }) {
   check(settings_.segment_bytes > first_offset && settings_.segment_bytes <= segment_bytes_max);
   check(settings_.record_bytes_max <= body_bytes_max);
 }
@@ -66,8 +62,14 @@ void FileJournal::open() {
   run(
       runners_.background, session_, [recovery] { return recovery->acquire(); },
       [this, recovery](const std::optional<Failure>& failure) {
+        if (const Opened& so_far = recovery->opened(); so_far.torn_from) {
+          // An opening before this one may have cut and then failed: what it cut is told with this.
+          if (!cut_from_) cut_from_ = so_far.torn_from;
+          cut_bytes_ += so_far.torn_bytes;
+        }
         if (failure) return fail_with(*failure);
-        for (const auto& [number, segment] : recovery->contents().segments) segments_[number];
+        for (const auto& [number, segment] : recovery->contents().segments)
+          segments_[number].damaged = segment.damaged;
         recover_next(recovery);
       });
 }
@@ -82,7 +84,7 @@ void FileJournal::recovered(Recovery::Chunk chunk, const std::shared_ptr<Recover
   if (chunk.failure) return fail_with(*chunk.failure);
   // The next piece is read while the owner takes this one up.
   if (!chunk.done) recover_next(recovery);
-  for (const Damage& damage : chunk.records.damages()) owner_.on_damage(damage);
+  for (const Damage& damage : chunk.records.damages()) met(damage);
   if (!chunk.checkpoint.empty()) owner_.on_checkpoint(chunk.checkpoint);
   for (std::size_t i = 0; i < chunk.records.records(); ++i) owner_.on_replay(chunk.records.record(i));
   if (!chunk.done) return;
@@ -93,7 +95,9 @@ void FileJournal::recovered(Recovery::Chunk chunk, const std::shared_ptr<Recover
 
 void FileJournal::start_writing(Recovery& recovery) {
   const StoreContents& contents = recovery.contents();
-  const Opened opened = recovery.opened();
+  Opened opened = recovery.opened();
+  opened.torn_from = std::exchange(cut_from_, Position{});
+  opened.torn_bytes = std::exchange(cut_bytes_, 0);
   store_ = contents.store != 0 ? contents.store : settings_.store;
   covers_ = opened.checkpoint_covers;
   appended_ = durable_ = opened.last;
@@ -327,7 +331,7 @@ void FileJournal::read(Position position, ReadDone done) {
     });
     return;
   }
-  ++reads_under_way_[number];
+  reads_under_way_.push_back(number);
   std::shared_ptr<File> file;
   if (const auto found = read_files_.find(number); found != read_files_.end()) file = found->second;
   run(
@@ -335,151 +339,22 @@ void FileJournal::read(Position position, ReadDone done) {
       [folder = folder_, file = std::move(file), store = store_, position,
        most = settings_.record_bytes_max]() { return read_record(*folder, file, store, position, most); },
       [this, number, position, done = std::move(done)](ReadOutcome outcome) mutable {
-        if (--reads_under_way_[number] == 0) reads_under_way_.erase(number);
-        if (outcome.file && segments_.contains(number)) {
+        reads_under_way_.erase(std::ranges::find(reads_under_way_, number));
+        if (!outcome.file) {
+          read_files_.erase(number);
+        } else if (segments_.contains(number)) {
           if (read_files_.size() >= read_files_max) read_files_.erase(read_files_.begin());
           read_files_[number] = std::move(outcome.file);
         }
-        if (!outcome.record && outcome.damaged) {
-          owner_.on_damage({position, 0, {}, outcome.record.error().detail});
+        if (outcome.trouble == ReadTrouble::place && ++bad_places_[position] >= place_tries_max) {
+          outcome.trouble = ReadTrouble::damaged;
+          outcome.record = fail(Errc::decode_error, "{} cannot be read, but its segment elsewhere: {}",
+                                to_string(position), outcome.record.error().detail);
         }
+        if (outcome.record) bad_places_.erase(position);
+        if (outcome.trouble == ReadTrouble::damaged) met({position, 0, {}, outcome.record.error().detail});
         done(std::move(outcome.record));
       });
-}
-
-// Space
-
-void FileJournal::hold(Position position, std::uint32_t bytes) {
-  const auto found = segments_.find(position.segment());
-  if (found == segments_.end()) {
-    ++ghosts_[position.segment()];
-    return;
-  }
-  ++found->second.live_shares;
-  found->second.live_bytes += bytes;
-}
-
-void FileJournal::release(Position position, std::uint32_t bytes) {
-  const auto found = segments_.find(position.segment());
-  if (found == segments_.end()) {
-    auto& held = ghosts_[position.segment()];
-    check(held > 0, "a released record was held");
-    if (--held == 0) ghosts_.erase(position.segment());
-    return;
-  }
-  Segment& segment = found->second;
-  check(segment.live_shares > 0 && segment.live_bytes >= bytes, "a released record was held");
-  --segment.live_shares;
-  segment.live_bytes -= bytes;
-  // Whatever was decided before this call must be durable before the bytes may go.
-  segment.release_mark = appended_;
-  if (state_ == State::open) released_from(position.segment());
-}
-
-bool FileJournal::is_ripe(std::uint32_t number, const Segment& segment) const {
-  if (number == active_) return false;
-  if (segment.live_shares == 0) return true;
-  // Heads may be larger than what they tell of (one small message, a thousand copies). They move along: were
-  // they counted as dead, such records would be moved again and again.
-  auto live = static_cast<double>(segment.live_bytes);
-  if (segment.held_bytes > 0)
-    live *= static_cast<double>(segment.lasting_bytes) / static_cast<double>(segment.held_bytes);
-  live += static_cast<double>(segment.live_shares * share_overhead_bytes);
-  return !segment.stuck && live < settings_.relocate_below * static_cast<double>(segment.end);
-}
-
-void FileJournal::released_from(std::uint32_t number) {
-  if (is_ripe(number, segments_[number])) ripe_.insert(number);
-}
-
-void FileJournal::maintain() {
-  end_relocation();
-  for (auto at = ripe_.begin(); at != ripe_.end() && *at < covers_.segment();) {
-    const std::uint32_t number = *at;
-    const Segment& segment = segments_[number];
-    if (segment.live_shares == 0) {
-      if (segment.release_mark > durable_ || (relocation_ && relocation_->segment == number)) {
-        ++at;
-        continue;
-      }
-      at = ripe_.erase(at);
-      remove_segment(number);
-      continue;
-    }
-    if (!is_ripe(number, segment)) {
-      at = ripe_.erase(at);
-      continue;
-    }
-    if (!relocation_ && !spares_.is_full()) {
-      relocation_.emplace();
-      relocation_->segment = number;
-      relocation_->scan = std::make_shared<RelocationScan>(
-          folder_, store_, number, segment.end_known ? segment.end : 0, settings_.relocate_bytes);
-    }
-    ++at;
-  }
-  relocate_next();
-}
-
-void FileJournal::remove_segment(std::uint32_t number) {
-  const std::uint32_t bytes = segments_[number].end;
-  segments_.erase(number);
-  read_files_.erase(number);
-  // Who reads it gets the bytes of its record or none, never those of another segment. What is much shorter
-  // than a segment, or longer, would have to be made one.
-  const bool is_good = settings_.preallocate && !reads_under_way_.contains(number) &&
-                       bytes >= settings_.segment_bytes / 2 && bytes <= settings_.segment_bytes;
-  spares_.let_go(number, is_good, [this] { probe_space(); });
-}
-
-void FileJournal::end_relocation() {
-  if (!relocation_ || relocation_->reading || relocation_->wait_for > durable_) return;
-  Segment& segment = segments_[relocation_->segment];
-  if (!relocation_->ended && segment.live_shares > 0 && !spares_.is_full()) return;
-  // Records that are held and did not come up are damaged; they keep their segment.
-  if (relocation_->ended && segment.live_shares > 0) segment.stuck = true;
-  relocation_.reset();
-}
-
-void FileJournal::relocate_next() {
-  if (!relocation_ || relocation_->reading || relocation_->wait_for > durable_) return;
-  relocation_->reading = true;
-  run(
-      runners_.background, session_, [scan = relocation_->scan] { return scan->next(); },
-      [this](const RelocationScan::Chunk& chunk) {
-        if (!relocation_) return;
-        relocation_->reading = false;
-        relocate_chunk(chunk.records, chunk.ended);
-      });
-}
-
-void FileJournal::relocate_chunk(const RecordChunk& chunk, bool ended) {
-  for (const Damage& damage : chunk.damages()) owner_.on_damage(damage);
-  for (std::size_t i = 0; i < chunk.records(); ++i) owner_.relocate(chunk.record(i));
-  if (!relocation_) return;
-  relocation_->ended = ended;
-  // The next stretch is read when these are safe, so relocation never runs ahead of the disk.
-  relocation_->wait_for = appended_;
-  commit();
-  maintain();
-}
-
-void FileJournal::prepare_spare() {
-  if (!settings_.preallocate || state_ != State::open || active_ == 0) return;
-  if (offset_ < active_bytes_ / 2) {
-    const bool better_soon = spares_.should_be_written() && !active_is_written_;
-    if (!better_soon || spares_.is_full()) return;
-  }
-  // A full disk is asked again by probe_space(); only for a small segment a second one is found in time.
-  const bool is_small = active_bytes_ < settings_.segment_bytes;
-  if (spares_.is_full() && (!is_small || spares_.is_there() || spares_.is_exhausted())) return;
-  spares_.make(is_small ? Spares::Least::small : Spares::Least::whole);
-}
-
-void FileJournal::probe_space() {
-  if (!spares_.is_full() || state_ != State::open) return;
-  const bool needs_any = active_ == 0 || active_bytes_ < settings_.segment_bytes;
-  spares_.make(needs_any ? Spares::Least::small : Spares::Least::whole);
 }
 
 // Checkpoints
@@ -548,6 +423,7 @@ void FileJournal::install_checkpoint() {
           return owner_.on_checkpoint_end(fail(installed.error()));
         }
         covers_ = covers;
+        try_stuck_again();
         maintain();
         owner_.on_checkpoint_end(covers);
       });

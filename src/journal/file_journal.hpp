@@ -6,7 +6,8 @@
 //
 // Space comes back by segment. One is deleted when no lasting record in it is held, the last checkpoint
 // covers it, and everything that led to this is durable itself; one that is mostly dead has its last
-// records relocated. What is kept in memory is a few words per segment, not per record.
+// records relocated (file_journal_space.cpp). What is kept in memory is a few words per segment, not per
+// record.
 #pragma once
 
 #include <deque>
@@ -21,6 +22,7 @@
 #include "journal/journal.hpp"
 #include "journal/record_chunk.hpp"
 #include "journal/recovery.hpp"
+#include "journal/run_task.hpp"
 #include "journal/segment_writer.hpp"
 #include "journal/spares.hpp"
 
@@ -50,6 +52,7 @@ struct RelocationUnderWay {
   std::shared_ptr<RelocationScan> scan;
   bool reading = false;
   bool ended = false;
+  bool failed = false;  // it could not be read to its end
   Position wait_for;
 };
 struct CheckpointUnderWay {
@@ -98,11 +101,15 @@ class FileJournal final : public Journal {
     // and frames. 0 for what an earlier process wrote.
     std::uint64_t held_bytes = 0;
     std::uint64_t lasting_bytes = 0;
+    bool damaged = false;   // damage was met in it
     Position release_mark;  // what must be durable before the segment may go
-    bool stuck = false;     // relocation was tried and could not empty it
+    // Relocation was tried and could not empty it: damage keeps it, or it could not be read.
+    enum class Stuck : std::uint8_t { no, until_checkpoint, for_good } stuck = Stuck::no;
   };
   template <class Work, class Then>
-  void run(const Runner& runner, const std::shared_ptr<char>& token, Work work, Then then);
+  void run(const Runner& runner, const std::shared_ptr<char>& token, Work work, Then then) {
+    run_task(runner, runners_.post, token, std::move(work), std::move(then));
+  }
   void recover_next(std::shared_ptr<Recovery> recovery);
   void recovered(Recovery::Chunk chunk, const std::shared_ptr<Recovery>& recovery);
   void start_writing(Recovery& recovery);
@@ -117,6 +124,10 @@ class FileJournal final : public Journal {
   void end_relocation();
   void relocate_next();
   void relocate_chunk(const RecordChunk& chunk, bool ended);
+  void relocation_failed(const Error& error);
+  // Tells of it, and remembers the segment it is in.
+  void met(const Damage& damage);
+  void try_stuck_again();
   void prepare_spare();
   void send_checkpoint_piece();
   void install_checkpoint();
@@ -159,7 +170,11 @@ class FileJournal final : public Journal {
   Position covers_;
 
   std::map<std::uint32_t, std::shared_ptr<File>> read_files_;
-  std::map<std::uint32_t, std::uint32_t> reads_under_way_;  // by segment
+  std::vector<std::uint32_t> reads_under_way_;  // the segment of each, also from before this open()
+  // What an open() cut off that failed later: told by the one that succeeds.
+  Position cut_from_;
+  std::uint64_t cut_bytes_ = 0;
+  std::map<Position, std::uint32_t> bad_places_;  // how often each could not be read
   bool mark_written_ = false;
   std::move_only_function<void()> closed_;
   Stats counted_;

@@ -62,6 +62,13 @@ Result<StoreReport> inspect(Folder& folder, const EachRecord& each) {
     report.checkpoint_bytes = reader->summary().bytes;
     break;
   }
+  for (const std::uint32_t number : contents->set_aside) {
+    const auto file = folder.open(damaged_name(number), Folder::Mode::read);
+    if (!file) return fail(file.error());
+    const auto size = (*file)->size();
+    if (!size) return fail(size.error());
+    report.set_aside.push_back({number, *size});
+  }
   for (Damage& damage : gaps_between(*contents, report.covers.segment()))
     report.damages.push_back(std::move(damage));
   for (const auto& [number, segment] : contents->segments) {
@@ -94,9 +101,13 @@ std::string to_text(const StoreReport& report) {
   for (const SegmentReport& segment : report.segments)
     text += fmt::format("segment {} epoch {}: {} records, {} lasting, {} bytes\n", segment.segment,
                         segment.epoch, segment.records, segment.lasting, segment.bytes);
+  for (const StoreReport::SetAside& one : report.set_aside)
+    text += fmt::format("set aside: {}, {} bytes, no longer part of the store\n", damaged_name(one.segment),
+                        one.bytes);
   if (report.torn_from)
-    text += fmt::format("torn batch at {}: {} bytes that were never acknowledged\n",
-                        to_string(report.torn_from), report.torn_bytes);
+    text += fmt::format(
+        "torn batch at {}: {} bytes that had not been written to their end, or were damaged since\n",
+        to_string(report.torn_from), report.torn_bytes);
   for (const Damage& damage : report.damages) {
     text += fmt::format("DAMAGE at {}: {} bytes: {}", to_string(damage.from), damage.bytes, damage.what);
     if (damage.partition) text += fmt::format(" (partition {})", *damage.partition);

@@ -27,6 +27,12 @@ struct StoreReport {
   Position covers;
   std::uint64_t checkpoint_bytes = 0;
   std::uint64_t records = 0;
+  // Dead segments in which damage was met: no longer part of the store, kept for people.
+  struct SetAside {
+    std::uint32_t segment = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<SetAside> set_aside;
   // A batch that the next open will cut off; not damage.
   Position torn_from;
   std::uint64_t torn_bytes = 0;

@@ -122,7 +122,8 @@ struct Opened {
   std::uint64_t segments_read = 0;
   std::uint64_t damages = 0;
   // The batch that was being written when the process died, cut off as a whole. It was never reported
-  // durable, unless the disk damaged it afterwards: that cannot be told apart, so it is told here.
+  // durable, unless the disk damaged it afterwards: that cannot be told apart, so it is told here, also when
+  // it was cut off by an open() that failed later.
   Position torn_from;
   std::uint64_t torn_bytes = 0;
 };
@@ -151,6 +152,8 @@ class JournalOwner {
   // A checkpoint is installed (it is what the next open() starts from) or failed: then the previous one
   // stays, the journal goes on, and begin_checkpoint() may be called again.
   virtual void on_checkpoint_end(const Result<Position>& covers) = 0;
+  // For the log: a file could not be removed, used again or written ahead. It costs space or time, no more.
+  virtual void on_warning(const std::string& what) = 0;
   // A lasting record in a segment that is nearly dead. Append again what is still needed of it and release
   // those shares at the old position (both at once; the old bytes stay until the new are durable). When
   // nothing is, or it is about to be released, do nothing.
@@ -196,8 +199,10 @@ class Journal {
   virtual void hold(Position position, std::uint32_t bytes) = 0;
   virtual void release(Position position, std::uint32_t bytes) = 0;
 
-  // Reads one durable record back, checksum verified. Fails with `not_found` (no such segment),
-  // `argument_error` (not durable, or no place of a record) or `io` (damaged or unreadable).
+  // Reads one durable record back, checksum verified. Fails with `io` (it cannot be read for now: ask again
+  // after a pause, nothing is lost yet) or for good: `decode_error` (damaged, or asked for again and again
+  // while the rest of its segment could be read), `not_found` (no such segment) or `argument_error` (not
+  // durable, or no place of a record).
   virtual void read(Position position, ReadDone done) = 0;
 
   // A checkpoint is the owner's own bytes, written piece by piece over many turns while appends go on.

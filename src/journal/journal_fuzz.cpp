@@ -59,6 +59,7 @@ class Owner final : public JournalOwner {
   void on_damage(const Damage&) override {}
   void on_space(bool) override {}
   void on_checkpoint_end(const Result<Position>&) override {}
+  void on_warning(const std::string&) override {}
   void relocate(const RecordView&) override {}
 
   std::vector<std::uint64_t> seen;

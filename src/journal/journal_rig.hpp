@@ -92,6 +92,7 @@ class RecordingOwner : public JournalOwner {
   void on_damage(const Damage& what) override { damages.push_back(what); }
   void on_space(bool enough) override { space.push_back(enough); }
   void on_checkpoint_end(const Result<Position>& covers) override { checkpoints.push_back(covers); }
+  void on_warning(const std::string& what) override { warnings.push_back(what); }
   void relocate(const RecordView& record) override {
     relocated.push_back(record.position);
     if (on_relocate) on_relocate(record);
@@ -113,6 +114,7 @@ class RecordingOwner : public JournalOwner {
   std::vector<Damage> damages;
   std::vector<bool> space;
   std::vector<Result<Position>> checkpoints;
+  std::vector<std::string> warnings;
   std::vector<Position> relocated;
   std::function<void(const RecordView&)> on_relocate;
 };

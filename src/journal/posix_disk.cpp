@@ -66,6 +66,16 @@ class PosixFile final : public File {
     return done;
   }
 
+  Result<std::size_t> read_from_disk(std::uint64_t offset, std::span<std::uint8_t> into) override {
+    // Advice that is not taken leaves an ordinary read. Only whole pages are let go of.
+    constexpr std::uint64_t page_bytes = 4096;
+    const std::uint64_t from = offset / page_bytes * page_bytes;
+    const std::uint64_t to = (offset + into.size() + page_bytes - 1) / page_bytes * page_bytes;
+    (void)::posix_fadvise(descriptor_.get(), static_cast<off_t>(from), static_cast<off_t>(to - from),
+                          POSIX_FADV_DONTNEED);
+    return read(offset, into);
+  }
+
   Result<void> write(std::uint64_t offset, std::span<const Bytes> pieces) override {
     constexpr std::size_t vectors_max = 512;  // below IOV_MAX everywhere
     std::array<iovec, vectors_max> vectors;

@@ -40,7 +40,17 @@ Result<StoreContents> look_at_store(Folder& folder, EpochFile* epoch) {
     if (const auto segment = segment_of_name(name)) found.segments[*segment];
     if (const auto number = checkpoint_of_name(name)) found.checkpoints.push_back(*number);
     if (is_leftover(name)) found.leftovers.push_back(name);
+    if (const auto number = damaged_of_name(name)) found.set_aside.push_back(*number);
   }
+  for (const std::string& name : *names) {
+    const auto number = damage_mark_of_name(name);
+    if (!number) continue;
+    if (const auto segment = found.segments.find(*number); segment != found.segments.end())
+      segment->second.damaged = true;
+    else
+      found.leftovers.push_back(name);
+  }
+  std::sort(found.set_aside.begin(), found.set_aside.end());
   std::sort(found.checkpoints.begin(), found.checkpoints.end());
   if (epoch) {
     auto state = epoch->load();

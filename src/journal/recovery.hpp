@@ -26,6 +26,7 @@ struct SegmentOnDisk {
   // Just past its last record, as the next segment says or the tail was found; 0: as long as the file.
   std::uint32_t end = 0;
   std::uint64_t file_bytes = 0;
+  bool damaged = false;  // damage was met in it, some time
 };
 
 // What lies in a store's folder, without changing it. Also what `check` looks at.
@@ -36,6 +37,7 @@ struct StoreContents {
   std::map<std::uint32_t, SegmentOnDisk> segments;
   std::vector<std::uint64_t> checkpoints;  // numbers, ascending
   std::vector<std::string> leftovers;      // names a crash left behind
+  std::vector<std::uint32_t> set_aside;    // numbers of damaged segments that are kept, ascending
 };
 // `epoch` may be null: then there is no epoch file.
 [[nodiscard]] Result<StoreContents> look_at_store(Folder& folder, EpochFile* epoch);

@@ -15,7 +15,10 @@ RelocationScan::RelocationScan(std::shared_ptr<Folder> folder, std::uint64_t sto
 RelocationScan::Chunk RelocationScan::next() {
   Chunk chunk;
   const auto give_up = [&](const Error& error) {
-    chunk.records.add(Damage{Position{segment_, first_offset}, 0, {}, error.detail});
+    if (error.code == Errc::not_found)
+      chunk.records.add(Damage{Position{segment_, first_offset}, 0, {}, error.detail});
+    else
+      chunk.failed = error;
     chunk.ended = true;
     return std::move(chunk);
   };

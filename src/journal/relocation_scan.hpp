@@ -20,8 +20,9 @@ class RelocationScan {
   struct Chunk {
     RecordChunk records;
     bool ended = false;
+    std::optional<Error> failed;  // it cannot be read for now
   };
-  // A segment that cannot be read is told as damage, and ended.
+  // A segment that is not there is told as damage, and ended; so is one that cannot be read.
   [[nodiscard]] Chunk next();
 
  private:

@@ -57,6 +57,22 @@ class Reuse : public ::testing::Test {
   JournalRig rig{{.segment_bytes = 4096}};
 };
 
+TEST_F(Reuse, FileOfADamagedSegmentIsNotWrittenOver) {
+  ASSERT_TRUE(rig.open());
+  const Position bad = rig.append("bad");
+  rig.append("good");
+  rig.commit();
+  (*rig.disk->contents(segment_name(1)))[bad.offset() + 24] ^= 1;
+  ASSERT_FALSE(rig.read(bad));
+  let_segments_die(3);
+  EXPECT_GT(spares(), 0u) << "others are used again";
+  ASSERT_TRUE(rig.disk->contents(damaged_name(1)));
+  const std::vector<std::uint8_t> before = *rig.disk->contents(damaged_name(1));
+  EXPECT_NE(std::ranges::search(before, std::string_view{"good"}).begin(), before.end());
+  for (int i = 0; i < 3; ++i) let_segments_die(3);
+  EXPECT_EQ(*rig.disk->contents(damaged_name(1)), before);
+}
+
 TEST_F(Reuse, WhatTheFileHeldBeforeIsNoRecordNorTornNorDamage) {
   ASSERT_TRUE(rig.open());
   move_to_a_used_file();
@@ -180,6 +196,39 @@ TEST_F(Reuse, AFileThatSomebodyReadsIsNotWrittenOver) {
     }
   while (readers.step()) rig.run();
   EXPECT_TRUE(told);
+}
+
+TEST_F(Reuse, AFileThatCannotBeUsedAgainIsRemovedAndTheReasonTold) {
+  ASSERT_TRUE(rig.open());
+  while (rig.segments_on_disk() < 3) {
+    rig.append(std::string(old_bytes, 'o'));
+    rig.commit();
+  }
+  ASSERT_EQ(spares(), 0u);
+  rig.journal->begin_checkpoint();
+  rig.journal->end_checkpoint(rig.journal->durable());
+  while (rig.owner.checkpoints.empty()) ASSERT_TRUE(rig.io.step());
+  rig.disk->fail_next_sync();
+  rig.run();
+  EXPECT_THAT(rig.owner.warnings,
+              ElementsAre("the file of dead segment 1 cannot be used again: sync: Input/output error"));
+  EXPECT_EQ(rig.segments_on_disk(), 1u);
+  EXPECT_EQ(spares(), 1u) << "the file of the other one";
+}
+
+TEST_F(Reuse, AFileThatCannotBeRemovedIsTold) {
+  rig.settings.preallocate = false;  // nothing is used again
+  rig.start();
+  ASSERT_TRUE(rig.open());
+  while (rig.segments_on_disk() < 3) {
+    rig.append(std::string(old_bytes, 'o'));
+    rig.commit();
+  }
+  ASSERT_TRUE(rig.disk->folder()->remove(segment_name(1)));
+  rig.checkpoint("");
+  EXPECT_THAT(rig.owner.warnings,
+              ElementsAre(HasSubstr("the file of dead segment 1 cannot be removed: remove '")));
+  EXPECT_EQ(rig.segments_on_disk(), 1u) << "the other one is gone";
 }
 
 TEST_F(Reuse, NoMoreAreKeptThanDieAtACheckpoint) {

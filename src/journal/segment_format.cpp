@@ -67,6 +67,18 @@ std::optional<std::uint64_t> checkpoint_of_name(std::string_view name) {
   return number;
 }
 
+std::string damaged_name(std::uint32_t segment) { return fmt::format("{:08x}.damaged", segment); }
+
+std::optional<std::uint32_t> damaged_of_name(std::string_view name) {
+  return number_of_name<std::uint32_t>(name, 8, ".damaged");
+}
+
+std::string damage_mark_name(std::uint32_t segment) { return fmt::format("{:08x}.damage", segment); }
+
+std::optional<std::uint32_t> damage_mark_of_name(std::string_view name) {
+  return number_of_name<std::uint32_t>(name, 8, ".damage");
+}
+
 std::string spare_name(std::uint32_t number) { return fmt::format("{:08x}.spare", number); }
 
 bool is_leftover(std::string_view name) {

@@ -86,6 +86,13 @@ constexpr std::uint32_t body_bytes_max = 1u << 30;
 [[nodiscard]] std::string checkpoint_name(std::uint64_t number);
 [[nodiscard]] std::optional<std::uint64_t> checkpoint_of_name(std::string_view name);
 
+// "0000002a.damaged": a dead segment in which damage was met, kept for people to look at.
+[[nodiscard]] std::string damaged_name(std::uint32_t segment);
+[[nodiscard]] std::optional<std::uint32_t> damaged_of_name(std::string_view name);
+// "0000002a.damage": empty; it was met in the segment of that number.
+[[nodiscard]] std::string damage_mark_name(std::uint32_t segment);
+[[nodiscard]] std::optional<std::uint32_t> damage_mark_of_name(std::string_view name);
+
 // Not yet part of the store: whatever a crash leaves under these names is removed at the next open.
 constexpr std::string_view new_segment_name = "new-segment";
 constexpr std::string_view new_checkpoint_name = "new-checkpoint";

@@ -20,13 +20,22 @@ class SimFile final : public File {
 
   Result<std::size_t> read(std::uint64_t offset, std::span<std::uint8_t> into) override {
     if (generation_ != disk_->generation_) return fail(Errc::io, "a handle from before the crash");
-    if (disk_->fail_reads_) return fail(Errc::io, "read: Input/output error");
+    constexpr std::uint64_t page_bytes = 4096;
+    if (disk_->fail_reads_ || (disk_->fail_cold_reads_ && !writable_) ||
+        (disk_->fail_uncached_reads_ && offset >= page_bytes) ||
+        (inode_ == disk_->bad_inode_ && offset < disk_->bad_to_ && offset + into.size() > disk_->bad_from_))
+      return fail(Errc::io, "read: Input/output error");
     const auto& bytes = inode_->current;
     if (offset >= bytes.size()) return std::size_t{0};
     const std::size_t part = std::min<std::size_t>(into.size(), bytes.size() - offset);
     std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), part, into.begin());
     disk_->bytes_read_ += part;
     return part;
+  }
+
+  Result<std::size_t> read_from_disk(std::uint64_t offset, std::span<std::uint8_t> into) override {
+    if (disk_->fail_uncached_reads_) return fail(Errc::io, "read: Input/output error");
+    return read(offset, into);
   }
 
   Result<void> write(std::uint64_t offset, std::span<const Bytes> pieces) override {
@@ -278,6 +287,13 @@ std::vector<std::string> SimDisk::names() const {
   std::vector<std::string> found;
   for (const auto& [name, inode] : current_) found.push_back(name);
   return found;
+}
+
+void SimDisk::fail_reads_at(const std::string& name, std::uint64_t from, std::uint64_t to) {
+  const auto found = current_.find(name);
+  bad_inode_ = found == current_.end() ? nullptr : found->second;
+  bad_from_ = from;
+  bad_to_ = to;
 }
 
 std::vector<std::uint8_t>* SimDisk::contents(const std::string& name) {

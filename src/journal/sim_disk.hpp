@@ -37,6 +37,12 @@ class SimDisk : public std::enable_shared_from_this<SimDisk> {
   // well until the next crash.
   void fail_next_sync(bool fails = true) { fail_sync_ = fails; }
   void fail_reads(bool fails) { fail_reads_ = fails; }
+  // Only of files that were opened for reading: the epoch, which is read with each write, still can be.
+  void fail_cold_reads(bool fails) { fail_cold_reads_ = fails; }
+  // Only of what the system does not have in memory, which is the first page of every file.
+  void fail_uncached_reads(bool fails) { fail_uncached_reads_ = fails; }
+  // A bad spot: what touches these bytes of a file cannot be read.
+  void fail_reads_at(const std::string& name, std::uint64_t from, std::uint64_t to);
 
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
   [[nodiscard]] std::uint64_t syncs() const { return syncs_; }
@@ -90,6 +96,11 @@ class SimDisk : public std::enable_shared_from_this<SimDisk> {
   bool fail_writes_ = false;
   bool fail_sync_ = false;
   bool fail_reads_ = false;
+  bool fail_cold_reads_ = false;
+  bool fail_uncached_reads_ = false;
+  std::shared_ptr<Inode> bad_inode_;
+  std::uint64_t bad_from_ = 0;
+  std::uint64_t bad_to_ = 0;
 };
 
 }  // namespace omnibus::journal

@@ -10,6 +10,7 @@ namespace omnibus::journal {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -199,6 +200,36 @@ TEST(Space, OneOldMessageNeverHoldsItsSegment) {
   EXPECT_LE(most, 14u) << "5000 messages went through; 4 segments per checkpoint interval";
   EXPECT_GT(live.at(1).first.segment(), 100u) << "the old one moved along";
   EXPECT_EQ(rig.read(live.at(1).first)->body.to_string(), live.at(1).second);
+}
+
+// What cannot be read for now is neither damage nor given up.
+TEST(Space, RelocationThatCannotReadIsTriedAgainAtTheNextCheckpoint) {
+  JournalRig rig{{.segment_bytes = 4096}};
+  ASSERT_TRUE(rig.open());
+  const std::string body(100, 'o');
+  Position old = rig.append(body, Life::lasting);
+  rig.owner.on_relocate = [&](const RecordView& record) {
+    if (record.position != old) return;
+    old = rig.append(body, Life::lasting);
+    rig.journal->release(record.position, 100);
+  };
+  const auto send_and_checkpoint = [&] {
+    for (int i = 0; i < 60; ++i) rig.append(body);
+    rig.commit();
+    rig.checkpoint("state");
+    rig.append("tick");
+    rig.commit();
+  };
+  rig.disk->fail_cold_reads(true);
+  send_and_checkpoint();
+  EXPECT_EQ(old.segment(), 1u);
+  ASSERT_THAT(rig.owner.warnings, SizeIs(1));
+  EXPECT_THAT(rig.owner.warnings[0], HasSubstr("tried again"));
+  rig.disk->fail_cold_reads(false);
+  send_and_checkpoint();
+  EXPECT_GT(old.segment(), 1u);
+  EXPECT_EQ(rig.read(old)->body.to_string(), body);
+  EXPECT_THAT(rig.owner.damages, IsEmpty());
 }
 
 // Random arrivals and departures against a model: the disk stays within a bound that depends on what is

@@ -62,11 +62,13 @@ Result<Spare> reuse(Folder& folder, std::uint32_t segment, std::string name, std
 }  // namespace
 
 Spares::Spares(std::shared_ptr<Folder> folder, std::uint64_t segment_bytes, const Runners& runners,
-               std::function<void(bool enough)> on_space)
+               std::function<void(bool enough)> on_space,
+               std::function<void(const std::string& what)> on_warning)
     : folder_(std::move(folder)),
       segment_bytes_(segment_bytes),
       runners_(runners),
-      on_space_(std::move(on_space)) {}
+      on_space_(std::move(on_space)),
+      on_warning_(std::move(on_warning)) {}
 
 void Spares::start(const std::shared_ptr<char>& session) {
   session_ = session;
@@ -78,6 +80,8 @@ void Spares::start(const std::shared_ptr<char>& session) {
 }
 
 bool Spares::should_be_written() const { return small_batches_ >= small_batches_min; }
+
+bool Spares::wants_more() const { return !full_ && stock_.size() + taking_over_ < stock_max; }
 
 Spare Spares::take() {
   const auto from_stock = [this] {
@@ -107,17 +111,24 @@ std::vector<Spare> Spares::take_all() {
   return all;
 }
 
-void Spares::let_go(std::uint32_t segment, bool is_good, std::move_only_function<void()> done) {
-  if (!is_good || full_ || stock_.size() + taking_over_ >= stock_max) {
-    return run_task(
-        runners_.background, runners_.post, session_,
-        [folder = folder_, segment] {
-          // A removal that a crash undoes, or that fails, leaves a segment which the next open finds dead.
-          const auto removed = folder->remove(segment_name(segment));
-          return removed && folder->sync();
-        },
-        [done = std::move(done)](bool) mutable { done(); });
-  }
+void Spares::remove(std::uint32_t segment, std::move_only_function<void()> done) {
+  run_task(
+      runners_.background, runners_.post, session_,
+      [folder = folder_, segment] {
+        // A removal that a crash undoes, or that fails, leaves a segment which the next open finds dead.
+        auto removed = folder->remove(segment_name(segment));
+        if (removed) removed = folder->sync();
+        return removed;
+      },
+      [this, segment, done = std::move(done)](const Result<void>& removed) mutable {
+        if (!removed)
+          on_warning_(fmt::format("the file of dead segment {} cannot be removed: {}", segment,
+                                  removed.error().detail));
+        done();
+      });
+}
+
+void Spares::use_again(std::uint32_t segment, std::move_only_function<void()> done) {
   ++taking_over_;
   run_task(
       runners_.background, runners_.post, session_,
@@ -129,13 +140,16 @@ void Spares::let_go(std::uint32_t segment, bool is_good, std::move_only_function
             static_cast<void>(folder->remove(left));
         return spare;
       },
-      [this, done = std::move(done)](Result<Spare> spare) mutable {
+      [this, segment, done = std::move(done)](Result<Spare> spare) mutable {
         --taking_over_;
         if (spare) {
           put(std::move(*spare));
           // The disk may have been found full meanwhile.
           if (std::exchange(full_, false)) on_space_(true);
           exhausted_ = false;
+        } else {
+          on_warning_(fmt::format("the file of dead segment {} cannot be used again: {}", segment,
+                                  spare.error().detail));
         }
         done();
       });
@@ -192,6 +206,10 @@ void Spares::discard(Spare spare) {
 void Spares::write_piece() {
   if (!spare_.file || spare_.bytes < segment_bytes_ || is_written()) return;
   under_way_ = true;
+  struct Outcome {
+    Spare spare;
+    Result<void> done;
+  };
   run_task(
       runners_.background, runners_.post, session_,
       [spare = std::exchange(spare_, {}), until = segment_bytes_]() mutable {
@@ -200,11 +218,14 @@ void Spares::write_piece() {
         if (done) done = spare.file->sync();
         // A disk that fails is found out by the batches; it gets no more zeros.
         spare.written = done ? spare.written + piece.size() : until;
-        return std::move(spare);
+        return Outcome{std::move(spare), std::move(done)};
       },
-      [this](Spare spare) {
+      [this](Outcome outcome) {
         under_way_ = false;
-        put(std::move(spare));
+        if (!outcome.done)
+          on_warning_(
+              fmt::format("{} gets no more zeros: {}", outcome.spare.name, outcome.done.error().detail));
+        put(std::move(outcome.spare));
       });
 }
 

@@ -37,9 +37,10 @@ struct Spare {
 
 class Spares {
  public:
-  // `on_space` hears when the disk has no room for a spare, and when it has again.
+  // `on_space` hears when the disk has no room for a spare, and when it has again; `on_warning` why a file
+  // could not be used again, removed or written with zeros.
   Spares(std::shared_ptr<Folder> folder, std::uint64_t segment_bytes, const Runners& runners,
-         std::function<void(bool enough)> on_space);
+         std::function<void(bool enough)> on_space, std::function<void(const std::string& what)> on_warning);
 
   // As in a new process; what is under way comes back to nobody once `session` is gone.
   void start(const std::shared_ptr<char>& session);
@@ -48,9 +49,10 @@ class Spares {
   void make(Least least, std::move_only_function<void()> tried = {});
   [[nodiscard]] Spare take();
   [[nodiscard]] std::vector<Spare> take_all();
-  // A segment is dead. Its file is used again if it is good for that, which takes that nobody reads it, and
-  // there are not enough; otherwise it is removed. `done` hears when its name is gone, or cannot be removed.
-  void let_go(std::uint32_t segment, bool is_good, std::move_only_function<void()> done);
+  // A segment is dead: its file is used again, which takes that nobody reads it, or removed; also one that
+  // cannot be used again is. `done` hears when its name is gone, or cannot be removed.
+  void use_again(std::uint32_t segment, std::move_only_function<void()> done);
+  void remove(std::uint32_t segment, std::move_only_function<void()> done);
   // Gives the space of all but the next one back to the disk.
   void give_back();
   // A batch is durable.
@@ -62,6 +64,8 @@ class Spares {
   // The disk has no room for a whole one; exhausted: not even for a small one.
   [[nodiscard]] bool is_full() const { return full_; }
   [[nodiscard]] bool is_exhausted() const { return exhausted_; }
+  // Files of dead segments are welcome: there are not enough, and the disk has room.
+  [[nodiscard]] bool wants_more() const;
   // Batches are small: a segment that is written already would serve them better.
   [[nodiscard]] bool should_be_written() const;
 
@@ -74,6 +78,7 @@ class Spares {
   const std::uint64_t segment_bytes_;
   const Runners& runners_;
   std::function<void(bool)> on_space_;
+  std::function<void(const std::string&)> on_warning_;
   std::weak_ptr<char> session_;
   Spare spare_;               // the next one
   std::vector<Spare> stock_;  // more whole ones

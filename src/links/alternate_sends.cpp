@@ -27,7 +27,7 @@ Result<bool> AlternateSends::go_on(std::uint64_t tag, broker::Unrouted& unrouted
                 unrouted.alternate, way.at->name);
   way.at = std::move(next);
   broker::Enqueue enqueue;
-  enqueue.request = context_.entities.expect(taker_, tag, bytes);
+  enqueue.request = context_.entities.expect_send(way.at->route, taker_, tag, bytes);
   enqueue.messages = std::move(unrouted.messages);
   enqueue.steps = way.walk.steps();
   context_.entities.send(way.at->route, std::move(enqueue));

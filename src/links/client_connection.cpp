@@ -165,6 +165,7 @@ bool ClientConnection::decide_at_open() {
 
 void ClientConnection::grant_base(const auth::SaslDecision& decision) {
   grants_ = std::make_unique<auth::ConnectionGrants>(decision.base);
+  identity_ = decision.identity;
   observer_.authenticated(mechanism_, decision.identity);
 }
 
@@ -195,7 +196,7 @@ Result<void> ClientConnection::authorize(const LinkEnd::Claim& claim) const {
 void ClientConnection::on_attach(amqp::Link& link, const amqp::Attach& attach) {
   std::string address;
   had_link_ = true;
-  links_.emplace(&link, LinkFacts{now_.tick, {}});
+  links_.emplace(&link, LinkFacts{now_.tick, {}, ++links_seen_});
   const auto attached = attach_to_node(link, attach, address);
   if (attached) {
     observer_.link_attached(address, link.role() == amqp::Role::receiver);
@@ -269,6 +270,10 @@ Result<void> ClientConnection::attach_sender(amqp::Link& link, const amqp::Attac
   std::string via;
   const auto destination = destination_of(attach, via);
   if (!destination) return fail(destination.error());
+  // A topic has no place for what it only keeps: every send would be refused, so the link is.
+  if (*destination && entity.kind == EntityKind::topic)
+    return fail(Errc::not_implemented, "Messages are sent via a queue only, and '{}' is a topic.",
+                address.path);
   if (*destination) claim.also = (*destination)->path;
   auto end = *destination ? std::make_unique<SenderEnd>(std::move(claim), context_, address.facts,
                                                         *(*destination)->facts, std::move(via))
@@ -341,7 +346,12 @@ void ClientConnection::serve_entity(const Request& request, Responder responder,
     return responder.answer(failed(entity_not_found(node.path)));
   serve_management(
       request, std::move(responder), {std::move(entity), node.sub_queue},
-      [&](auth::Right right) { return authorize({claim.path, right}); }, context_);
+      [&](auth::Right right) { return authorize({claim.path, right}); },
+      [&](auth::Right right) {
+        const std::string_view path = claim.path ? std::string_view{*claim.path} : std::string_view{};
+        return std::string(grants_->holder(path, right, now_.wall).value_or(identity_));
+      },
+      context_);
 }
 
 void ClientConnection::touch_associated_link(const Request& request) {
@@ -364,6 +374,11 @@ void ClientConnection::on_room(Now now) {
   entities_.on_room();
 }
 
+void ClientConnection::give_up(std::uint16_t store, Now now) {
+  now_ = now;
+  entities_.give_up(store, now);
+}
+
 void ClientConnection::on_detach(amqp::Link& link, bool, const amqp::Condition* condition) {
   if (condition)
     observer_.link_detached(address_of(link), link.name(), condition->name, condition->description);
@@ -378,6 +393,11 @@ void ClientConnection::detach(amqp::Link& link, const Error& why) {
   const amqp::Condition condition = tracked(why);
   observer_.link_detached(address_of(link), link.name(), condition.name, condition.description);
   link.detach(condition);
+}
+
+void ClientConnection::detach_in_order(std::vector<Parting> partings) {
+  std::ranges::sort(partings, {}, &Parting::number);
+  for (const auto& [number, link, why] : partings) detach(*link, why);
 }
 
 void ClientConnection::on_link_gone(amqp::Link& link) {
@@ -450,17 +470,19 @@ std::optional<Tick> ClientConnection::tick(Now now) {
 }
 
 void ClientConnection::drop_expired_links() {
-  std::vector<amqp::Link*> expired;
+  std::vector<Parting> expired;
   for (const auto& [link, facts] : links_) {
     const LinkEnd* end = end_of(*link);
-    if (end && end->claim() && !authorize(*end->claim())) expired.push_back(link);
+    if (!end || !end->claim()) continue;
+    if (const auto allowed = authorize(*end->claim()); !allowed)
+      expired.push_back({facts.number, link, allowed.error()});
   }
-  for (amqp::Link* link : expired) detach(*link, authorize(*end_of(*link)->claim()).error());
+  detach_in_order(std::move(expired));
 }
 
 void ClientConnection::entities_changed(std::span<const std::string> names, Now now) {
   now_ = now;
-  std::vector<std::pair<amqp::Link*, Error>> closing;
+  std::vector<Parting> closing;
   for (const auto& [link, facts] : links_) {
     const LinkEnd* end = end_of(*link);
     if (end == nullptr || end->sends_to().empty() || link->state() != amqp::Link::State::attached) continue;
@@ -468,24 +490,29 @@ void ClientConnection::entities_changed(std::span<const std::string> names, Now 
     if (std::ranges::find(names, name) == names.end()) continue;
     const auto entity = entities_.find(name);
     if (!entity)
-      closing.emplace_back(link, entity_not_found(end->sends_to()));
+      closing.push_back({facts.number, link, entity_not_found(end->sends_to())});
     else if (!broker::may_send(entity->status))
-      closing.emplace_back(
-          link, Error{Errc::entity_disabled, fmt::format("sending to '{}' is disabled", entity->name)});
+      closing.push_back({facts.number,
+                         link,
+                         {Errc::entity_disabled, fmt::format("sending to '{}' is disabled", entity->name)}});
   }
-  for (const auto& [link, why] : closing) detach(*link, why);
+  detach_in_order(std::move(closing));
   wants_tick_ = true;
 }
 
 void ClientConnection::drop_idle_links() {
   if (settings_.idle_link.count() == 0) return;
+  std::vector<Parting> idle;
   for (const auto& [link, facts] : links_) {
     if (now_.tick < facts.moved + settings_.idle_link || link->state() != amqp::Link::State::attached)
       continue;
-    detach(*link, {Errc::detach_forced,
-                   fmt::format("The link '{}' is force detached: its idle timer expired after {} ms.",
-                               link->name(), settings_.idle_link.count())});
+    idle.push_back({facts.number,
+                    link,
+                    {Errc::detach_forced,
+                     fmt::format("The link '{}' is force detached: its idle timer expired after {} ms.",
+                                 link->name(), settings_.idle_link.count())}});
   }
+  detach_in_order(std::move(idle));
 }
 
 void ClientConnection::close_for_inactivity(std::chrono::milliseconds limit) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "amqp/engine/connection.hpp"
 #include "auth/grants.hpp"
@@ -75,6 +76,8 @@ class ClientConnection final : private amqp::Handler {
   void deliver(broker::Answer& answer, Now now);
   // There is room again on the way to an entity.
   void on_room(Now now);
+  // The disk of a store does not answer: what is being sent there does not wait for it.
+  void give_up(std::uint16_t store, Now now);
   // These entities (lower-cased names) are gone or changed: links that send to one that takes no messages any
   // more are detached. Receivers hear it from the entity itself.
   void entities_changed(std::span<const std::string> names, Now now);
@@ -144,6 +147,7 @@ class ClientConnection final : private amqp::Handler {
   bool host_named_ = false;  // before `open`
   bool is_decided_ = false;  // by SASL, as far as it could be
   std::unique_ptr<auth::ConnectionGrants> grants_;
+  std::string identity_;  // who logged in, for people
   EntityPort& port_;
   EntityClient entities_;
   Transactions transactions_;
@@ -153,13 +157,22 @@ class ClientConnection final : private amqp::Handler {
   std::map<std::string, std::weak_ptr<RequestNode>> management_;  // by lower-cased path
   // Our ends of links, with the moment each last moved a message.
   struct LinkFacts {
-    Tick moved;           // when it was used last
-    std::string address;  // of its node, as the log shows it
+    Tick moved;            // when it was used last
+    std::string address;   // of its node, as the log shows it
+    std::uint64_t number;  // in the order in which they came
   };
   [[nodiscard]] std::string_view address_of(amqp::Link& link) const;
   void detach(amqp::Link& link, const Error& why);
+  // Detaches in the order in which they came: that of their addresses is another one in every process.
+  struct Parting {
+    std::uint64_t number;
+    amqp::Link* link;
+    Error why;
+  };
+  void detach_in_order(std::vector<Parting> partings);
 
   std::map<amqp::Link*, LinkFacts> links_;
+  std::uint64_t links_seen_ = 0;
   bool had_link_ = false;
   bool had_token_ = false;  // some right was shown once; what ends later ends its links, not the connection
   bool wants_tick_ = true;

@@ -222,6 +222,28 @@ TEST(ClientConnection, ExpiryDetachesJustTheLinksConcerned) {
   EXPECT_EQ(rig.put_token("sb://localhost/", rig.sas("sb://localhost/"))->status, 202) << "$cbs lives on";
 }
 
+// Their order is part of what a client sees, and the same in every process: not that of addresses in memory.
+TEST(ClientConnection, LinksGoInTheOrderInWhichTheyCame) {
+  LinksRig rig;
+  for (int i = 0; i < 30; ++i) rig.queues.add({.name = fmt::format("q{}", i)}, rig.wall());
+  ASSERT_EQ(rig.put_token("sb://localhost/", rig.sas("sb://localhost/", 30s))->status, 202);
+  std::vector<amqp::Link*> early;
+  for (int i = 0; i < 15; ++i)
+    early.push_back(&rig.attach(fmt::format("early {}", i), Role::sender, fmt::format("q{}", i)));
+  // Some make room in between, which those that come later may take.
+  for (std::size_t i = 0; i < early.size(); i += 2) early[i]->detach();
+  rig.pump();
+  std::vector<std::string> expected;
+  for (int i = 1; i < 15; i += 2) expected.push_back(fmt::format("detached q{} amqp:unauthorized-access", i));
+  for (int i = 29; i >= 15; --i) {
+    rig.attach(fmt::format("late {}", i), Role::sender, fmt::format("q{}", i));
+    expected.push_back(fmt::format("detached q{} amqp:unauthorized-access", i));
+  }
+  rig.log.lines.clear();
+  rig.advance(31s);
+  EXPECT_EQ(rig.log.lines, expected);
+}
+
 TEST(ClientConnection, ARenewedTokenKeepsItsLinks) {
   LinksRig rig;
   ASSERT_EQ(rig.put_token("sb://localhost/", rig.sas("sb://localhost/", 30s))->status, 202);

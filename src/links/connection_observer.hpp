@@ -8,6 +8,16 @@
 
 namespace omnibus::links {
 
+// A request to add or remove a rule over $management.
+struct RuleChange {
+  std::string_view who;  // the holder of the token, or who logged in
+  bool adds = false;
+  std::string_view subscription;
+  std::string_view rule;        // empty: the request names none that can be read
+  std::int32_t status = 0;      // as the client is told; 0: it left before that, and the change may be there
+  bool in_transaction = false;  // then it happens with the commit
+};
+
 // Hears what is worth a log line or a count. Texts hold no secrets.
 class ConnectionObserver {
  public:
@@ -26,6 +36,8 @@ class ConnectionObserver {
   // A stored message that cannot be made into one to send: it is damaged, or we are wrong.
   virtual void message_unreadable(std::string_view /*entity*/, std::int64_t /*sequence_number*/,
                                   const Error& /*why*/) {}
+  // Also one that was refused.
+  virtual void rule_changed(const RuleChange& /*change*/) {}
   virtual void closed(std::string_view /*condition*/, std::string_view /*text*/) {}
 };
 

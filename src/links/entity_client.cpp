@@ -1,5 +1,7 @@
 #include "links/entity_client.hpp"
 
+#include <vector>
+
 #include "base/check.hpp"
 
 namespace omnibus::links {
@@ -14,6 +16,13 @@ std::uint32_t number_of(Id id) {
 
 broker::RequestId EntityClient::expect(AnswerTaker& taker, std::uint64_t tag, std::uint64_t bytes) {
   const std::uint32_t place = expected_.add({&taker, tag, bytes});
+  bytes_under_way_ += bytes;
+  return static_cast<broker::RequestId>(id(place + 1));
+}
+
+broker::RequestId EntityClient::expect_send(const Route& route, AnswerTaker& taker, std::uint64_t tag,
+                                            std::uint64_t bytes) {
+  const std::uint32_t place = expected_.add({&taker, tag, bytes, route.store});
   bytes_under_way_ += bytes;
   return static_cast<broker::RequestId>(id(place + 1));
 }
@@ -70,7 +79,7 @@ void EntityClient::enqueue(const Route& route, AnswerTaker& taker, std::uint64_t
   }
   enqueues_at_ = route;
   enqueues_bytes_ += bytes;
-  enqueues_.requests.push_back(expect(taker, tag, bytes));
+  enqueues_.requests.push_back(expect_send(route, taker, tag, bytes));
   enqueues_.messages.push_back(std::move(message));
 }
 
@@ -99,6 +108,25 @@ void EntityClient::on_room() {
     if (!port_.send(route, command)) return;
     backlog_.pop_front();
   }
+}
+
+void EntityClient::give_up(std::uint16_t store, Now now) {
+  // Whoever hears of it may send on: the table changes meanwhile.
+  std::vector<std::uint32_t> places;
+  for (std::uint32_t place = 0; place < expected_.capacity(); ++place)
+    if (expected_[place].taker != nullptr && expected_[place].store == store) places.push_back(place);
+  for (const std::uint32_t place : places) {
+    Expected& one = expected_[place];
+    if (one.taker == nullptr) continue;  // its link went with an earlier one
+    // The place is the store's until it answers. The bytes do not hold the connection up any longer.
+    bytes_under_way_ -= std::exchange(one.bytes, 0);
+    AnswerTaker& taker = *std::exchange(one.taker, nullptr);
+    broker::Answer refused{broker::Refused{
+        static_cast<broker::RequestId>(id(place + 1)),
+        {Errc::internal_error, "the disk does not answer, the message may or may not be there later"}}};
+    taker.on_given_up(one.tag, refused, now);
+  }
+  if (!completes_.tokens.empty() || !enqueues_.messages.empty()) flush();
 }
 
 void EntityClient::deliver(broker::Answer& answer, Now now) {

@@ -3,8 +3,12 @@
 // Gives out the ids by which answers find their way: the connection's number in the upper half, a number of
 // its own in the lower. A command that finds the road full waits here, in order; the connection then reads
 // no further input (congested()), so what waits is bounded by what one read can bring. Lives on one core.
+//
+// A send that waits for a disk which does not answer is given up: give_up() answers in the store's place, and
+// what the store says later reaches nobody.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -21,6 +25,10 @@ class AnswerTaker {
  public:
   virtual ~AnswerTaker() = default;
   virtual void on_answer(std::uint64_t tag, broker::Answer& answer, Now now) = 0;
+  // A send was given up: nobody can say whether it will be there, and `refused` says so.
+  virtual void on_given_up(std::uint64_t tag, broker::Answer& refused, Now now) {
+    on_answer(tag, refused, now);
+  }
 };
 
 // Whoever gets what a receiver gets: ReceiverAttached to DetachReceiver.
@@ -53,6 +61,9 @@ class EntityClient {
   // An id for one request; its one answer goes to `taker`, unless it is forgotten before. `bytes` are what
   // the request holds in memory until then.
   [[nodiscard]] broker::RequestId expect(AnswerTaker& taker, std::uint64_t tag, std::uint64_t bytes = 0);
+  // The same for a send to `route`, which give_up() knows.
+  [[nodiscard]] broker::RequestId expect_send(const Route& route, AnswerTaker& taker, std::uint64_t tag,
+                                              std::uint64_t bytes);
   // The same for a question that is asked rarely.
   using OnAnswer = std::move_only_function<void(broker::Answer& answer, Now now)>;
   [[nodiscard]] broker::RequestId expect(OnAnswer on_answer);
@@ -76,15 +87,20 @@ class EntityClient {
   // Changes with each flush(): what is gathered under one number goes together.
   [[nodiscard]] std::uint64_t turn() const { return turn_; }
   void on_room();
+  // The disk of a store does not answer: every send that waits for it is refused with `internal_error`, as
+  // after a failed write [contract 4.6, 9.10].
+  void give_up(std::uint16_t store, Now now);
   [[nodiscard]] bool congested() const { return !backlog_.empty() || bytes_under_way_ > bytes_under_way_max; }
 
   void deliver(broker::Answer& answer, Now now);
 
  private:
+  static constexpr std::uint32_t no_store = 0xffff'ffff;
   struct Expected {
     AnswerTaker* taker = nullptr;  // null: free, or nobody waits any more
     std::uint64_t tag = 0;
     std::uint64_t bytes = 0;
+    std::uint32_t store = no_store;  // where a send waits
   };
   struct Receiver {
     DeliveryTaker* taker = nullptr;  // null: closed, what was on its way may still come
@@ -103,8 +119,8 @@ class EntityClient {
   const std::uint32_t connection_;
   SlotTable<Expected> expected_;  // a request's number is its place here plus one
   std::uint64_t bytes_under_way_ = 0;
-  std::unordered_map<std::uint32_t, OnAnswer> questions_;  // by place
-  std::unordered_map<std::uint32_t, Receiver> receivers_;
+  std::unordered_map<std::uint32_t, OnAnswer> questions_;         // by place
+  boost::unordered_flat_map<std::uint32_t, Receiver> receivers_;  // every delivery looks here
   std::uint32_t last_receiver_ = 0;
   std::deque<std::pair<Route, broker::Command>> backlog_;
   broker::Settle completes_;  // gathered by complete(); no tokens: none

@@ -133,6 +133,11 @@ class RigObserver final : public ConnectionObserver {
                      std::string_view) override {
     lines.push_back(fmt::format("detached {} {}", address, condition));
   }
+  void rule_changed(const RuleChange& change) override {
+    lines.push_back(fmt::format("rule {} {} {}/{} {}{}", change.who, change.adds ? "added" : "removed",
+                                change.subscription, change.rule, change.status,
+                                change.in_transaction ? " in a transaction" : ""));
+  }
   void message_unreadable(std::string_view entity, std::int64_t sequence, const Error&) override {
     lines.push_back(fmt::format("unreadable {} {}", entity, sequence));
   }

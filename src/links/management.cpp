@@ -373,6 +373,43 @@ std::string text_property(const Request& request, std::string_view key) {
   return std::string(in.read_text().value_or(""));
 }
 
+// Who asked for a change of rules, kept until it is answered. A client that leaves before takes the answer
+// with it and not the change, so that is told too.
+class RuleAudit {
+ public:
+  struct Asked {
+    std::string who;
+    bool adds = false;
+    std::string subscription;
+    std::string rule;
+    bool in_transaction = false;
+  };
+  RuleAudit(ConnectionObserver& observer, Asked asked) : observer_(observer), asked_(std::move(asked)) {}
+  ~RuleAudit() {
+    if (!is_told_) tell(0);
+  }
+  RuleAudit(const RuleAudit&) = delete;
+  RuleAudit& operator=(const RuleAudit&) = delete;
+
+  void tell(const Response& response) {
+    std::int64_t status = 0;
+    for (const auto& [key, value] : response.application_properties)
+      if (key == "statusCode") status = value.as_integer().value_or(0);
+    tell(static_cast<std::int32_t>(status));
+  }
+
+ private:
+  void tell(std::int32_t status) {
+    is_told_ = true;
+    observer_.rule_changed(
+        {asked_.who, asked_.adds, asked_.subscription, asked_.rule, status, asked_.in_transaction});
+  }
+
+  ConnectionObserver& observer_;
+  const Asked asked_;
+  bool is_told_ = false;
+};
+
 void set_request(broker::Command& command, broker::RequestId request) {
   std::visit(
       [&](auto& one) {
@@ -390,23 +427,35 @@ Response unknown_operation(const Request& request) {
 }
 
 void serve_management(const Request& request, Responder responder, const ManagedEntity& entity,
-                      const Authorize& authorize, LinkContext& context) {
+                      const Authorize& authorize, const HolderOf& holder_of, LinkContext& context) {
   const std::string tracking = text_property(request, "com.microsoft:tracking-id");
-  const auto answer = [responder = std::move(responder), tracking](Response response) {
-    if (!tracking.empty())
-      response.application_properties.emplace_back("com.microsoft:tracking-id", std::string_view{tracking});
-    responder.answer(response);
-  };
   const std::string name = text_property(request, "operation");
   const Operation* operation = nullptr;
   for (const Operation& one : operations)
     if (one.name == name) operation = &one;
+  const auto body = ManagementBody::read(request.message);
+  std::shared_ptr<RuleAudit> audit;
+  if (operation && (operation->ask == add_rule || operation->ask == remove_rule))
+    audit = std::make_shared<RuleAudit>(
+        context.observer, RuleAudit::Asked{
+                              .who = holder_of(operation->right),
+                              .adds = operation->ask == add_rule,
+                              .subscription = entity.facts->name,
+                              .rule = body ? rules::rule_name_from_request(body->value()).value_or("") : "",
+                              .in_transaction = request.transaction.has_value(),
+                          });
+  const auto answer = [responder = std::move(responder), tracking,
+                       audit = std::move(audit)](Response response) {
+    if (audit) audit->tell(response);
+    if (!tracking.empty())
+      response.application_properties.emplace_back("com.microsoft:tracking-id", std::string_view{tracking});
+    responder.answer(response);
+  };
   if (!operation) return answer(unknown_operation(request));
   if (const auto allowed = authorize(operation->right); !allowed) return answer(failed(allowed.error()));
   if (const NodeKind kind = kind_of(entity); (operation->kinds & kind) == 0)
     return answer(failed({Errc::not_allowed, fmt::format("'{}' is not for '{}', which is {}", name,
                                                          entity.facts->name, name_of(kind))}));
-  const auto body = ManagementBody::read(request.message);
   if (!body) return answer(failed(body.error()));
   Call call{*body, entity, context, request.now};
   auto asked = operation->ask(call);

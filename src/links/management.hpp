@@ -13,6 +13,8 @@ namespace omnibus::links {
 
 // Whether the connection has this right on the node, now.
 using Authorize = std::function<Result<void>(auth::Right)>;
+// By whose token or login it has it, for people.
+using HolderOf = std::function<std::string(auth::Right)>;
 
 // The part of an entity that a management node is about.
 struct ManagedEntity {
@@ -22,7 +24,7 @@ struct ManagedEntity {
 
 // Serves one request. Errors are answers: nothing here ends a link.
 void serve_management(const Request& request, Responder responder, const ManagedEntity& entity,
-                      const Authorize& authorize, LinkContext& context);
+                      const Authorize& authorize, const HolderOf& holder_of, LinkContext& context);
 
 // Every operation there is, for any node: what is not known is 501.
 [[nodiscard]] Response unknown_operation(const Request& request);

@@ -131,6 +131,79 @@ TEST(PartitionedLinks, WhenAllAreDownASendSaysSo) {
   EXPECT_EQ(rig.send("x").condition, "com.microsoft:server-busy");
 }
 
+// P37; contract 9.10: one that does not answer is given up
+TEST(PartitionedLinks, WhatWaitsForADiskThatDoesNotAnswerGoesToAnother) {
+  PartitionedRig rig;
+  for (const std::uint16_t i : {1, 2, 3}) rig.queues.set_down("orders", i);
+  rig.queues.durable = false;
+  EXPECT_EQ(rig.send("alone").state, 0u) << "it waits";
+  EXPECT_EQ(
+      rig.send(rig.batch({rig.encoded("a"), rig.encoded("b"), rig.encoded("c")}), amqp::batch_message_format)
+          .state,
+      0u);
+  rig.queues.set_up();
+  rig.queues.set_down("orders", 0);
+  rig.broker->give_up(0, rig.now());
+  rig.queues.durable = true;
+  rig.pump();
+  const auto& outcomes = rig.heard.links.begin()->second.outcomes;
+  ASSERT_EQ(outcomes.size(), 2u) << "the late answer is for nobody";
+  EXPECT_TRUE(rig.is_accepted(outcomes[0]));
+  EXPECT_TRUE(rig.is_accepted(outcomes[1]));
+  EXPECT_EQ(rig.held(1) + rig.held(2) + rig.held(3), 4u);
+  EXPECT_EQ(rig.held(0), 4u) << "sends are at least once";
+}
+
+TEST(PartitionedLinks, WhatOnlyOneCanTakeIsRefusedWhenItsDiskDoesNotAnswer) {
+  PartitionedRig rig;
+  rig.queues.add({.name = "plain"}, rig.wall());
+  rig.queues.durable = false;
+  EXPECT_EQ(rig.send("x", {.key = rig.key_for(0)}).state, 0u);
+  EXPECT_EQ(rig.send("x", {.key = rig.key_for(2)}).state, 0u);
+  EXPECT_EQ(rig.send(Payload::copy_of(rig.encoded("x")), 0, "plain").state, 0u) << "in store 0 too";
+  rig.broker->give_up(0, rig.now());
+  rig.pump();
+  std::vector<std::string> conditions;
+  for (const auto& [link, heard] : rig.heard.links)
+    for (const auto& outcome : heard.outcomes) conditions.push_back(outcome.condition);
+  EXPECT_THAT(conditions, ElementsAre("amqp:internal-error", "amqp:internal-error"));
+  rig.queues.durable = true;
+  rig.pump();
+  for (const auto& [link, heard] : rig.heard.links)
+    for (const auto& outcome : heard.outcomes) conditions.push_back(outcome.condition);
+  EXPECT_THAT(conditions, UnorderedElementsAre("amqp:internal-error", "amqp:internal-error",
+                                               "amqp:internal-error", "amqp:internal-error", ""))
+      << "the other store answers, the late answers are for nobody";
+}
+
+TEST(PartitionedLinks, WhenAllDisksStandStillASendSaysSo) {
+  PartitionedRig rig;
+  rig.queues.durable = false;
+  EXPECT_EQ(rig.send("x").state, 0u);
+  for (std::uint16_t i = 0; i < rig.count; ++i) {
+    rig.queues.set_down("orders", i);
+    rig.broker->give_up(i, rig.now());
+    rig.pump();
+  }
+  ASSERT_EQ(rig.heard.links.begin()->second.outcomes.size(), 1u);
+  EXPECT_EQ(rig.heard.links.begin()->second.outcomes[0].condition, "amqp:internal-error");
+}
+
+// Nor is the connection held up by what was given up.
+TEST(PartitionedLinks, WhatWasGivenUpDoesNotHoldTheConnectionUp) {
+  PartitionedRig rig;
+  rig.queues.durable = false;
+  const std::string large(1000 * 1000, 'x');
+  for (int i = 0; i < 18; ++i) rig.send(large, {.key = rig.key_for(1), .id = "1"});
+  EXPECT_TRUE(rig.broker->congested());
+  rig.broker->give_up(1, rig.now());
+  EXPECT_FALSE(rig.broker->congested());
+  rig.queues.durable = true;
+  rig.pump();
+  EXPECT_FALSE(rig.broker->congested());
+  EXPECT_TRUE(rig.is_accepted(rig.send("x", {.key = rig.key_for(1)})));
+}
+
 // ---- receiving ----
 
 // P10, P12

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text.hpp"
 #include "broker/partition_key.hpp"
 #include "links/partition_choice.hpp"
 
@@ -31,8 +30,8 @@ class Errand : public std::enable_shared_from_this<Errand> {
   void start(broker::SetSessionState& command) { ask_session(command); }
   void start(broker::GetSessionState& command) { ask_session(command); }
   void start(broker::ListSessions& command);
-  void start(broker::AddRule& command);
-  void start(broker::RemoveRule& command);
+  void start(broker::AddRule& command) { change_rules(command); }
+  void start(broker::RemoveRule& command) { change_rules(command); }
   void start(broker::ListRules& command);
   template <class Other>
   void start(Other&) {
@@ -112,9 +111,8 @@ class Errand : public std::enable_shared_from_this<Errand> {
   void schedule_at(broker::Schedule command, std::vector<bool> tried);
   void take_deferred(const broker::ReceiveDeferred& command, std::vector<Answer>& answers,
                      const std::map<Partition, std::vector<std::size_t>>& parts);
-  void remove_rule(broker::RemoveRule command, std::optional<rules::Rule> present);
-  // `undo` at every partition that did what it was asked, then the refusal.
-  void take_back(const std::vector<Answer>& answers, const Command& undo, const Error& why);
+  template <class Change>
+  void change_rules(const Change& command);
 
   static const Error* refusal(const Answer& answer) {
     const auto* refused = std::get_if<broker::Refused>(&answer.effect);
@@ -373,53 +371,21 @@ void Errand::start(broker::ListRules& command) {
   ask(partition, command, [this](Answer& answer) { end(answer); });
 }
 
-void Errand::start(broker::AddRule& command) {
+template <class Change>
+void Errand::change_rules(const Change& command) {
   if (auto error = someone_is_down()) return refuse(*std::move(error));
-  std::vector<Share> shares;
-  for (Partition i = 0; i < count(); ++i) shares.push_back({i, command});
-  ask_all(std::move(shares), [this, name = command.rule->name](std::vector<Answer>& answers) {
-    if (const Error* error = first_refusal(answers))
-      return take_back(answers, broker::RemoveRule{RequestId::none, name}, *error);
-    end(answers.front());
-  });
+  ask(0, change_in_all(entity_->partitions, command), [this](Answer& answer) { end(answer); });
 }
 
-void Errand::start(broker::RemoveRule& command) {
-  if (auto error = someone_is_down()) return refuse(*std::move(error));
-  // What is taken away is remembered, in case it has to be put back.
-  broker::ListRules list;
-  list.top = std::numeric_limits<std::uint32_t>::max();
-  ask(0, list, [this, command](Answer& answer) {
-    std::optional<rules::Rule> present;
-    if (auto* known = std::get_if<broker::RuleList>(&answer.effect))
-      for (rules::Rule& rule : known->rules)
-        if (equals_ignoring_case(rule.name, command.name)) present = std::move(rule);
-    remove_rule(command, std::move(present));
-  });
-}
-
-void Errand::remove_rule(broker::RemoveRule command, std::optional<rules::Rule> present) {
-  std::vector<Share> shares;
-  for (Partition i = 0; i < count(); ++i) shares.push_back({i, command});
-  ask_all(std::move(shares), [this, present = std::move(present)](std::vector<Answer>& answers) {
-    const auto done = std::ranges::find_if(answers, [](const Answer& one) { return !refusal(one); });
-    if (done == answers.end()) return end(answers.front());
-    // A partition without it is as it should be: somebody's change may have been cut short.
-    for (const Answer& answer : answers)
-      if (const Error* error = refusal(answer); error && error->code != Errc::not_found) {
-        if (!present) return refuse(*error);
-        return take_back(answers, broker::AddRule{RequestId::none, *present}, *error);
-      }
-    end(*done);
-  });
-}
-
-void Errand::take_back(const std::vector<Answer>& answers, const Command& undo, const Error& why) {
-  std::vector<Share> shares;
-  for (std::size_t i = 0; i < answers.size(); ++i)
-    if (!refusal(answers[i])) shares.push_back({static_cast<Partition>(i), undo});
-  if (shares.empty()) return refuse(why);
-  ask_all(std::move(shares), [this, why](std::vector<Answer>&) { refuse(why); });
+template <class Change>
+broker::Transact steps_in_all(const std::vector<Route>& partitions, Change change) {
+  broker::Transact transact;
+  change.request = RequestId::none;
+  for (const Route& route : partitions) {
+    transact.steps.push_back({route.store, route.partition, change});
+    change.follows = true;
+  }
+  return transact;
 }
 
 }  // namespace
@@ -428,6 +394,13 @@ void ask_partitions(Command command, std::shared_ptr<const EntityFacts> entity, 
                     EntityClient::OnAnswer on_answer) {
   const auto errand = std::make_shared<Errand>(std::move(entity), context, std::move(on_answer));
   std::visit([&](auto& one) { errand->start(one); }, command);
+}
+
+broker::Transact change_in_all(const std::vector<Route>& partitions, const broker::AddRule& change) {
+  return steps_in_all(partitions, change);
+}
+broker::Transact change_in_all(const std::vector<Route>& partitions, const broker::RemoveRule& change) {
+  return steps_in_all(partitions, change);
 }
 
 }  // namespace omnibus::links

@@ -19,4 +19,11 @@ inline constexpr std::uint32_t partitioned_skip_max = 100'000;
 void ask_partitions(broker::Command command, std::shared_ptr<const EntityFacts> entity, LinkContext& context,
                     EntityClient::OnAnswer on_answer);
 
+// A change of a rule of a subscription, in all of its partitions or in none, also over a crash. To the store
+// of the first partition, which judges whether the rule is there.
+[[nodiscard]] broker::Transact change_in_all(const std::vector<Route>& partitions,
+                                             const broker::AddRule& change);
+[[nodiscard]] broker::Transact change_in_all(const std::vector<Route>& partitions,
+                                             const broker::RemoveRule& change);
+
 }  // namespace omnibus::links

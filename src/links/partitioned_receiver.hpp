@@ -4,8 +4,9 @@
 // the link then lends it credit of the client's for what it has, as a drain, so that what is not used comes
 // back at once. What is lent and what waits to be sent is never more than the client gave, and no message is
 // locked that the client did not ask for. Whose turn it is goes round, so that no partition starves. A
-// partition tells one link at a time; without credit to lend, the link passes, and asks anew when it has
-// some. A client's drain is answered when every partition has been asked since and none has anything.
+// partition tells as many links as what it has is worth; without credit to lend, a link passes, and asks anew
+// when it has some. A client's drain is answered when every partition has been asked since and none has
+// anything.
 //
 // Partitions whose store is down answer that they have nothing, and speak up when they are back: nothing is
 // to be done about them here.

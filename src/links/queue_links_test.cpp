@@ -2,110 +2,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "links/links_rig.hpp"
 #include "links/outcome.hpp"
+#include "links/queue_rig.hpp"
 #include "links/receiver_end.hpp"
 #include "links/sender_end.hpp"
 
 namespace omnibus::links {
 namespace {
 
-using amqp::ReceiverSettle;
-using amqp::Role;
-using amqp::SenderSettle;
-using amqp::Value;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 namespace descriptor = amqp::descriptor;
-
-constexpr std::string_view plain_root{"\0RootManageSharedAccessKey\0SAS_KEY_VALUE", 40};
-
-RigOptions plain() {
-  RigOptions options;
-  options.mechanism = "PLAIN";
-  options.response = plain_root;
-  return options;
-}
-
-Payload message(std::string_view body, std::optional<std::string> session = std::nullopt) {
-  amqp::MessageBuilder builder;
-  const auto id = amqp::encode(Value{body});
-  builder.properties().message_id = {id};
-  if (session) builder.properties().group_id = *session;
-  builder.body(Value{body});
-  return builder.build();
-}
-
-class QueueRig : public LinksRig {
- public:
-  explicit QueueRig(broker::QueueSettings settings = {}) : LinksRig(plain()) {
-    settings.name = "orders";
-    queues.add(settings, wall());
-    heard.accepts_all = false;
-  }
-
-  amqp::Link& sender() {
-    if (!sender_) sender_ = &attach("sender", Role::sender, "orders");
-    return *sender_;
-  }
-  std::uint32_t send(const Payload& payload, bool settled = false, std::uint32_t format = 0) {
-    amqp::Outgoing outgoing;
-    outgoing.tag = as_bytes("t");
-    outgoing.settled = settled;
-    outgoing.message_format = format;
-    const std::uint32_t id = sender().send(outgoing, payload);
-    pump();
-    return id;
-  }
-  void send_all(std::initializer_list<std::string_view> bodies) {
-    for (const auto body : bodies) send(message(body));
-  }
-  amqp::Link& receiver(std::uint32_t credit, std::string_view address = "orders",
-                       SenderSettle snd = SenderSettle::unsettled) {
-    AttachWith with;
-    with.snd = snd;
-    with.rcv = snd == SenderSettle::settled ? ReceiverSettle::first : ReceiverSettle::second;
-    auto& link = attach(fmt::format("receiver {}", ++receivers_), Role::receiver, address, with);
-    if (credit > 0) link.grant(credit);
-    pump();
-    return link;
-  }
-  RigClient::Heard& of(amqp::Link& link) { return heard.links[&link]; }
-  std::vector<std::string> bodies(amqp::Link& link) {
-    std::vector<std::string> all;
-    for (const auto& got : of(link).deliveries) all.push_back(body_of(got.message));
-    return all;
-  }
-  static std::string body_of(const std::string& encoded) {
-    const auto view = amqp::MessageView::parse(as_bytes(encoded));
-    check(view.has_value(), "a delivery is a message");
-    std::vector<std::uint8_t> scratch;
-    const auto body = amqp::decode_value(view->body_value(scratch));
-    return std::string(body->as_text().value_or("?"));
-  }
-  static Value annotation(const std::string& encoded, std::string_view key) {
-    const auto view = amqp::MessageView::parse(as_bytes(encoded));
-    return *amqp::decode_value(*view->message_annotation(key));
-  }
-  static Value property(const std::string& encoded, std::string_view key) {
-    const auto view = amqp::MessageView::parse(as_bytes(encoded));
-    return *amqp::decode_value(*view->application_property(key));
-  }
-  // Settles the nth delivery and waits for what the broker says to it.
-  RigClient::Heard::Outcome settle(amqp::Link& link, std::size_t nth, const amqp::State& state) {
-    const std::size_t before = of(link).outcomes.size();
-    link.disposition(of(link).deliveries.at(nth).id, state, false);
-    pump();
-    if (of(link).outcomes.size() == before) return {};
-    return of(link).outcomes.back();
-  }
-  broker::QueueCounts counts() { return queues.queue("orders").counts(); }
-
- private:
-  amqp::Link* sender_ = nullptr;
-  int receivers_ = 0;
-};
 
 // ---- sending ----
 
@@ -498,105 +406,6 @@ TEST(QueueLinks, SettleModesAreEchoedOrChosenByWhatTheyMean) {
   auto& deleting = rig.receiver(0, "orders", SenderSettle::settled);
   EXPECT_EQ(rig.of(deleting).snd_settle_mode, SenderSettle::settled);
   EXPECT_EQ(rig.of(deleting).rcv_settle_mode, ReceiverSettle::first);
-}
-
-// ---- message sessions ----
-
-Value session_filter(Value id) {
-  return Value::map({{Value::symbol("com.microsoft:session-filter"), std::move(id)}});
-}
-
-class SessionRig : public QueueRig {
- public:
-  SessionRig() : QueueRig({.requires_session = true}) {}
-  amqp::Link& session(const std::string& name, Value id,
-                      std::optional<std::uint32_t> wait_ms = std::nullopt) {
-    AttachWith with;
-    with.snd = SenderSettle::unsettled;
-    with.rcv = ReceiverSettle::second;
-    with.filter = session_filter(std::move(id));
-    if (wait_ms) with.properties = Value::map({{Value::symbol("com.microsoft:timeout"), *wait_ms}});
-    return attach(name, Role::receiver, "orders", with);
-  }
-};
-
-TEST(SessionLinks, ANamedSessionIsAcceptedAndEchoedAsItWasAsked) {
-  SessionRig rig;
-  auto& plain_form = rig.session("a", "s1");
-  EXPECT_EQ(rig.of(plain_form).attached, true);
-  EXPECT_EQ(*rig.of(plain_form).source_filter.find("com.microsoft:session-filter"), Value{"s1"});
-  const Value* until = rig.of(plain_form).properties.find("com.microsoft:locked-until-utc");
-  ASSERT_TRUE(until);
-  EXPECT_EQ(*until, Value{std::int64_t{621'355'968'000'000'000 +
-                                       (rig.wall() + 1min).time_since_epoch().count() * 10'000}});
-  const Value descriptor{std::uint64_t{0x137000000C}};
-  auto& described = rig.session("b", Value::described(descriptor, "s2"));
-  EXPECT_EQ(*rig.of(described).source_filter.find("com.microsoft:session-filter"),
-            Value::described(descriptor, "s2"));
-}
-
-TEST(SessionLinks, OneLinkPerSession) {
-  SessionRig rig;
-  auto& holder = rig.session("a", "s1");
-  auto& second = rig.session("b", "s1");
-  EXPECT_EQ(rig.of(second).attached, false);
-  EXPECT_EQ(rig.of(second).detached->name, "com.microsoft:session-cannot-be-locked");
-  holder.detach();
-  rig.pump();
-  EXPECT_EQ(rig.of(rig.session("c", "s1")).attached, true) << "given back at once";
-}
-
-TEST(SessionLinks, TheNextSessionIsWaitedForAndCreditIsRemembered) {
-  SessionRig rig;
-  auto& link = rig.session("a", Value{});
-  link.grant(5);
-  rig.pump();
-  EXPECT_FALSE(rig.of(link).attached);
-  rig.send(message("m", "late"));
-  EXPECT_EQ(rig.of(link).attached, true);
-  EXPECT_EQ(*rig.of(link).source_filter.find("com.microsoft:session-filter"), Value{"late"});
-  EXPECT_THAT(rig.bodies(link), ElementsAre("m"));
-}
-
-TEST(SessionLinks, AWaitForTheNextSessionEnds) {
-  SessionRig rig;
-  auto& link = rig.session("a", Value{}, 2000);
-  rig.advance(1900ms);
-  EXPECT_FALSE(rig.of(link).attached);
-  rig.advance(200ms);
-  EXPECT_EQ(rig.of(link).attached, false);
-  EXPECT_EQ(rig.of(link).detached->name, "com.microsoft:timeout");
-}
-
-TEST(SessionLinks, AClientThatGivesUpWaitingTakesNoSession) {
-  SessionRig rig;
-  auto& link = rig.session("a", Value{});
-  link.detach();
-  rig.pump();
-  rig.send(message("m", "s"));
-  auto& other = rig.session("b", Value{});
-  EXPECT_EQ(rig.of(other).attached, true);
-}
-
-TEST(SessionLinks, ALostSessionDetachesItsLink) {
-  SessionRig rig;
-  auto& link = rig.session("a", "s1");
-  rig.advance(61s);
-  ASSERT_TRUE(rig.of(link).detached);
-  EXPECT_EQ(rig.of(link).detached->name, "com.microsoft:session-lock-lost");
-}
-
-TEST(SessionLinks, SessionsAndPlainReceiversDoNotMix) {
-  SessionRig rig;
-  auto& without = rig.receiver(0);
-  EXPECT_EQ(rig.of(without).detached->name, "amqp:not-allowed");
-  auto& dead_letters = rig.receiver(0, "orders/$DeadLetterQueue");
-  EXPECT_EQ(rig.of(dead_letters).attached, true) << "a dead-letter queue has no sessions";
-  QueueRig plain_queue;
-  LinksRig::AttachWith with;
-  with.filter = session_filter("s");
-  auto& filtered = plain_queue.attach("f", Role::receiver, "orders", with);
-  EXPECT_EQ(plain_queue.of(filtered).detached->name, "amqp:not-allowed");
 }
 
 }  // namespace

@@ -196,7 +196,9 @@ class QueuePort final : public EntityPort {
   std::uint32_t add(EntityFacts facts, std::vector<Partition> parts) {
     const auto first = static_cast<std::uint32_t>(partitions_.size());
     for (Partition& part : parts) {
-      facts.partitions.push_back({0, static_cast<std::uint32_t>(partitions_.size())});
+      // Each in a store of its own.
+      const auto store = static_cast<std::uint16_t>(facts.partitions.size());
+      facts.partitions.push_back({store, static_cast<std::uint32_t>(partitions_.size())});
       partitions_.push_back(std::move(part));
     }
     std::string key = ascii_lower(facts.name);
@@ -279,6 +281,11 @@ class QueuePort final : public EntityPort {
       broker::Answer answer{broker::Refused{transact.request, *std::exchange(refuses_commit, std::nullopt)}};
       return deliver(answer);
     }
+    for (const auto& step : transact.steps)
+      if (down_.contains(step.partition)) {
+        broker::Answer answer{broker::Refused{transact.request, {Errc::server_busy, "a partition is down"}}};
+        return deliver(answer);
+      }
     commits_.push_back({transact.request, transact.steps.size(), {}});
     for (const auto& step : transact.steps) {
       broker::Command command = std::visit([](const auto& work) { return broker::Command{work}; }, step.work);

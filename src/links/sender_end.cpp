@@ -28,8 +28,10 @@ SenderEnd::SenderEnd(Claim claim, LinkContext& context, std::shared_ptr<const En
     : LinkEnd(std::move(claim)),
       context_(context),
       entity_(std::move(entity)),
-      via_(new ViaSends(context, entity_, destination.name, *this)),
+      destination_(destination.name),
       via_address_(std::move(address)),
+      partitions_(entity_->is_partitioned() ? new PartitionedSends(context, entity_, *this, destination.name)
+                                            : nullptr),
       message_bytes_max_(std::min(entity_->message_bytes_max, destination.message_bytes_max)),
       alternates_(context, entity_, *this) {}
 
@@ -40,7 +42,7 @@ void SenderEnd::accept(amqp::Link& link) {
   amqp::Map properties;
   properties.set(amqp::Value::symbol("com.microsoft:max-message-batch-size"),
                  std::min<std::uint64_t>(message_bytes_max_, batch_bytes_max));
-  if (via_)
+  if (destination_)
     properties.set(amqp::Value::symbol("com.microsoft:transfer-destination-address"),
                    std::string_view{via_address_});
   const auto encoded = amqp::encode(amqp::Value{std::move(properties)});
@@ -57,7 +59,7 @@ void SenderEnd::on_transfer(amqp::Link&, amqp::Delivery& delivery, Now now) {
     return refill();
   }
   const std::uint64_t tag = delivery.id | (delivery.settled ? settled_bit : 0);
-  if (delivery.message_format == 0 && !delivery.too_large && !via_) {
+  if (delivery.message_format == 0 && !delivery.too_large && !destination_) {
     auto message = broker::read_message(delivery.payload, context_.random);
     if (!message) return refuse(delivery.id, delivery.settled, message.error(), now);
     message->facts.routing_key = routing_key_;
@@ -89,12 +91,13 @@ Result<std::vector<broker::IncomingMessage>> SenderEnd::read(const amqp::Deliver
 
 Result<void> SenderEnd::send(std::vector<broker::IncomingMessage> messages, std::uint64_t tag,
                              std::uint64_t bytes) {
-  if (via_) return via_->send(std::move(messages), tag, bytes);
   if (partitions_) return partitions_->send(std::move(messages), tag, bytes);
-  broker::Enqueue enqueue;
-  enqueue.request = context_.entities.expect(*this, tag, bytes);
-  enqueue.messages = std::move(messages);
-  context_.entities.send(entity_->route, std::move(enqueue));
+  const auto request = context_.entities.expect_send(entity_->route, *this, tag, bytes);
+  if (destination_)
+    context_.entities.send(entity_->route,
+                           broker::EnqueueTransfer{request, std::move(messages), *destination_});
+  else
+    context_.entities.send(entity_->route, broker::Enqueue{request, std::move(messages)});
   return {};
 }
 
@@ -119,14 +122,14 @@ Result<void> SenderEnd::enlist(Transaction& transaction, const amqp::Delivery& d
   if (!entity) return fail(entity_not_found(entity_->name));
   if (!broker::may_send(entity->status))
     return fail(Errc::entity_disabled, "sending to '{}' is disabled", entity_->name);
-  const auto route = route_in(transaction, *entity_, *messages, via_ != nullptr);
+  const auto route = route_in(transaction, *entity_, *messages, destination_.has_value());
   if (!route) return fail(route.error());
   Enlistment enlistment;
   enlistment.messages = static_cast<std::uint32_t>(messages->size());
   enlistment.bytes = delivery.payload.size();
   auto& step = enlistment.steps.emplace_back(route->store, route->partition);
-  if (via_)
-    step.work = broker::EnqueueTransfer{{}, *std::move(messages), via_->destination()};
+  if (destination_)
+    step.work = broker::EnqueueTransfer{{}, *std::move(messages), *destination_};
   else
     step.work = broker::Enqueue{{}, *std::move(messages)};
   return context_.transactions.enlist(transaction, std::move(enlistment));

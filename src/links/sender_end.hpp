@@ -54,9 +54,9 @@ class SenderEnd final : public LinkEnd, private AnswerTaker {
   LinkContext& context_;
   const std::shared_ptr<const EntityFacts> entity_;
   const std::optional<std::string> routing_key_;
-  const std::unique_ptr<PartitionedSends> partitions_;  // null for a plain entity
-  const std::unique_ptr<ViaSends> via_;                 // null without a destination
+  const std::optional<std::string> destination_;        // of what is sent via the entity
   const std::string via_address_;                       // as the client named the destination
+  const std::unique_ptr<PartitionedSends> partitions_;  // null for a plain entity
   const std::uint64_t message_bytes_max_;
   amqp::Link* link_ = nullptr;
   std::uint32_t unanswered_ = 0;

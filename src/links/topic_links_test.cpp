@@ -216,6 +216,42 @@ TEST(RuleManagement, RulesAreAddedListedAndRemoved) {
   EXPECT_EQ(none.condition, "amqp:not-found");
 }
 
+TEST(RuleManagement, WhoChangesRulesIsToldAlsoWhenRefused) {
+  TopicRig rig;
+  rig.queues.subscribe("orders", "audit", rig.wall());
+  rig.log.lines.clear();
+  rig.add_rule("red", "1=1");
+  rig.add_rule("red", "1=1");
+  rig.add_rule("bad", "colour = ");
+  rig.remove_rule("red");
+  rig.ask("com.microsoft:remove-rule", {}, std::string(audit));
+  rig.rules();
+  const std::string by = "rule RootManageSharedAccessKey";
+  EXPECT_THAT(rig.log.lines, ElementsAre(by + " added orders/Subscriptions/audit/red 200",
+                                         by + " added orders/Subscriptions/audit/red 409",
+                                         by + " added orders/Subscriptions/audit/bad 400",
+                                         by + " removed orders/Subscriptions/audit/red 200",
+                                         by + " removed orders/Subscriptions/audit/ 400"));
+}
+
+// What reached the entity becomes durable without its client.
+TEST(RuleManagement, WhoChangesRulesIsToldAlsoWhenTheClientLeavesBeforeTheAnswer) {
+  TopicRig rig;
+  rig.queues.subscribe("orders", "audit", rig.wall());
+  rig.rules();
+  rig.log.lines.clear();
+  rig.queues.durable = false;
+  rig.add_rule("red", "1=1");
+  rig.remove_rule("$Default");
+  EXPECT_THAT(rig.log.lines, IsEmpty());
+  rig.broker->lost(rig.now());
+  rig.broker.reset();
+  const std::string by = "rule RootManageSharedAccessKey";
+  EXPECT_THAT(rig.log.lines,
+              testing::UnorderedElementsAre(by + " added orders/Subscriptions/audit/red 0",
+                                            by + " removed orders/Subscriptions/audit/$Default 0"));
+}
+
 TEST(RuleManagement, ADescriptionHasTheTypesThatClientsRead) {
   TopicRig rig;
   rig.queues.subscribe("orders", "audit", rig.wall());

@@ -473,6 +473,17 @@ TEST(TransactionLinks, TheDestinationHasToBeThereAndToBeSentTo) {
   EXPECT_EQ(refusal("").name, "amqp:invalid-field");
 }
 
+TEST(TransactionLinks, OnlyQueuesAreSentVia) {
+  TransactionRig rig;
+  const auto refused = rig.of(
+      rig.attach("via a topic", amqp::Role::sender, "news", LinksRig::AttachWith{.properties = via("b")}));
+  ASSERT_TRUE(refused.detached);
+  EXPECT_EQ(refused.attached, false) << "with a null target [3.6]";
+  EXPECT_EQ(refused.detached->name, "amqp:not-implemented");
+  EXPECT_NE(refused.detached->description.find("'news' is a topic"), std::string::npos);
+  EXPECT_FALSE(rig.of(rig.sender("a", via("news"))).detached) << "to a topic it goes";
+}
+
 TEST(TransactionLinks, BothEntitiesNeedTheRight) {
   LinksRig rig;
   rig.queues.add({.name = "a"}, rig.wall());
@@ -520,6 +531,22 @@ TEST(TransactionLinks, TheViaKeyChoosesThePartitionThatKeepsIt) {
   EXPECT_EQ(rig.transfer(link, TransactionRig::encoded("m", {.key = "k"}), id).condition, "amqp:not-allowed")
       << "the other key is for the destination";
   EXPECT_EQ(rig.commit(id).condition, "amqp:transaction:rollback");
+}
+
+TEST(TransactionLinks, WithoutAViaKeyAPartitionThatIsDownIsPassedOver) {
+  TransactionRig rig;
+  auto& link = rig.sender("orders", via("b"));
+  rig.queues.set_down("orders", 1);
+  rig.queues.set_down("orders", 2, true);  // it comes back from there
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(rig.transfer(link, TransactionRig::encoded("m"), std::nullopt).state, descriptor::accepted);
+  ASSERT_EQ(rig.queues.transfers.size(), 8u);
+  const auto& partitions = rig.queues.find("orders")->partitions;
+  for (const auto& [partition, transfer] : rig.queues.transfers) {
+    EXPECT_TRUE(partition == partitions[0].partition || partition == partitions[3].partition) << partition;
+    EXPECT_EQ(transfer.destination, "b");
+    EXPECT_EQ(transfer.messages.size(), 1u);
+  }
 }
 
 }  // namespace

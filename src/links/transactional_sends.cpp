@@ -58,30 +58,4 @@ Result<std::optional<std::string>> via_partition_key(std::span<const broker::Inc
   return first;
 }
 
-Result<void> ViaSends::send(std::vector<broker::IncomingMessage> messages, std::uint64_t tag,
-                            std::uint64_t bytes) {
-  Route route = via_->route;
-  if (via_->is_partitioned()) {
-    const auto key = via_partition_key(messages);
-    if (!key) return fail(key.error());
-    const auto count = static_cast<std::uint16_t>(via_->partitions.size());
-    // When all seem to be down, one of them says so.
-    const std::uint16_t partition =
-        *key ? broker::partition_of_key(**key, count)
-             : choice_
-                   .next(*via_,
-                         [&](std::uint16_t index) {
-                           return context_.entities.available(via_->partitions[index]);
-                         })
-                   .value_or(0);
-    route = via_->partitions.at(partition);
-  }
-  broker::EnqueueTransfer transfer;
-  transfer.request = context_.entities.expect(taker_, tag, bytes);
-  transfer.messages = std::move(messages);
-  transfer.destination = destination_;
-  context_.entities.send(route, std::move(transfer));
-  return {};
-}
-
 }  // namespace omnibus::links

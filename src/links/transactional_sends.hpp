@@ -1,7 +1,6 @@
-// Sends within a transaction, and sends via another entity [service-bus contract 7].
+// Where sends within a transaction go, and sends via another entity [service-bus contract 7].
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,31 +21,5 @@ namespace omnibus::links {
 // The key that chooses the partition of a via entity: one for a batch, `not_allowed` otherwise.
 [[nodiscard]] Result<std::optional<std::string>> via_partition_key(
     std::span<const broker::IncomingMessage> messages);
-
-// What one link sends, outside of transactions, by way of an entity to another. Keyed by the via key; without
-// one, the partitions of the via entity take turns.
-class ViaSends {
- public:
-  // All outlive this. `taker` hears every answer once, with its tag.
-  ViaSends(LinkContext& context, std::shared_ptr<const EntityFacts> via, std::string destination,
-           AnswerTaker& taker)
-      : context_(context),
-        via_(std::move(via)),
-        destination_(std::move(destination)),
-        taker_(taker),
-        choice_(context.random) {}
-
-  [[nodiscard]] const std::string& destination() const { return destination_; }
-  // Fails when the via keys of a batch differ; nothing was sent.
-  [[nodiscard]] Result<void> send(std::vector<broker::IncomingMessage> messages, std::uint64_t tag,
-                                  std::uint64_t bytes);
-
- private:
-  LinkContext& context_;
-  const std::shared_ptr<const EntityFacts> via_;
-  const std::string destination_;
-  AnswerTaker& taker_;
-  PartitionChoice choice_;
-};
 
 }  // namespace omnibus::links

@@ -8,19 +8,15 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "net/http_chunks.hpp"
 
 namespace omnibus::net {
 
 namespace http = boost::beast::http;
 
-namespace {
-
-constexpr std::string_view last_chunk = "0\r\n\r\n";
-
-}  // namespace
-
 struct HttpReader::Parser : http::request_parser<http::string_body> {
   bool continue_told = false;
+  std::size_t header_bytes = 0;
 };
 
 HttpReader::HttpReader(HttpLimits limits) : limits_(limits) {}
@@ -48,13 +44,15 @@ HttpReader::Outcome HttpReader::next() {
     parser_->body_limit(limits_.body_bytes_max);
   }
   while (!parser_->is_done() && buffered() != 0) {
-    // As long as the last chunk is to come so much is: Beast asserts that it has it when it sees it again.
-    if (in_body() && parser_->chunked() && buffered() < last_chunk.size()) break;
+    if (waits_for_last_chunk(*parser_, buffered())) break;
     boost::system::error_code error;
     const bool header_was_done = parser_->is_header_done();
     parser_->eager(header_was_done);
     const std::size_t size = parser_->put(boost::asio::buffer(buffer_.data() + used_, buffered()), error);
     used_ += size;
+    // Beast bounds what it is shown at once, not a header that comes in pieces.
+    if (!header_was_done) parser_->header_bytes += size;
+    if (parser_->header_bytes > limits_.header_bytes_max) return refuse(431);
     if (error == http::error::need_more) break;
     if (error == http::error::header_limit) return refuse(431);
     if (error == http::error::body_limit) return refuse(413);

@@ -52,7 +52,7 @@ void HttpSession::read_on() {
         keep_alive_ = false;
         head_only_ = false;
         enter(Phase::answering);
-        return respond({.status = reader_.status()});
+        return respond(refusal(reader_.status()));
       case HttpReader::Outcome::request: {
         HttpRequest request = reader_.take(keep_alive_);
         head_only_ = request.method == "HEAD";
@@ -67,7 +67,9 @@ void HttpSession::read_on() {
 void HttpSession::handle(HttpRequest request) {
   if (over_limit_) {
     keep_alive_ = false;
-    return respond({.status = 503, .headers = {{"Retry-After", "10"}}});
+    HttpResponse busy = refusal(503);
+    busy.headers.push_back({"Retry-After", "10"});
+    return respond(std::move(busy));
   }
   if (auto answer = answer_upgrade(request)) {
     if (!answer->accepted.empty()) return upgrade(std::move(answer->accepted));
@@ -91,6 +93,10 @@ void HttpSession::handle(HttpRequest request) {
                                                       const auto self = weak.lock();
                                                       return !self || (*self)->stream_.peer_finished();
                                                     }));
+}
+
+HttpResponse HttpSession::refusal(int status) const {
+  return service_->handler.refusal(status, stream_.reactor());
 }
 
 void HttpSession::upgrade(std::string accepted) {
@@ -196,7 +202,7 @@ void HttpSession::on_deadline() {
   keep_alive_ = false;
   head_only_ = false;
   enter(Phase::answering);
-  respond({.status = 408});
+  respond(refusal(408));
 }
 
 }  // namespace omnibus::net

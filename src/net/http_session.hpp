@@ -28,6 +28,7 @@ class HttpSession final : public StreamHandler {
   void read_on();
   void handle(HttpRequest request);
   void upgrade(std::string accepted);
+  [[nodiscard]] HttpResponse refusal(int status) const;
   void respond(HttpResponse response);
   void enter(Phase phase);
   void on_deadline();

@@ -30,6 +30,9 @@ class ConnectionHandler {
   virtual std::unique_ptr<StreamHandler> on_amqp(Stream& stream, bool over_limit) = 0;
   // With RequireTls plain requests come too (request.tls is false): what to answer is the admin's rule.
   virtual void on_http(HttpRequest request, HttpReply reply) = 0;
+  // What to answer when it never became a request: no HTTP (400), too slow (408), too large (413, 431), one
+  // connection too many (503).
+  virtual HttpResponse refusal(int status, Reactor& /*shard*/) { return {.status = status}; }
   // A line for the log: accepting fails, or a hard limit was reached. Once per episode.
   virtual void on_trouble(const Error& what) = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "admin/admin_paths.hpp"
 #include "base/text.hpp"
+#include "links/partitioned_management.hpp"
 
 namespace omnibus::node {
 namespace {
@@ -52,6 +53,17 @@ void add(admin::Counts& sum, const StoreHost::PartitionCounts& one, Instant crea
     sum.sql_filters = std::max(sum.sql_filters, one.topic->sql_filters);
     sum.correlation_filters = std::max(sum.correlation_filters, one.topic->correlation_filters);
   }
+}
+
+// Whether it is still the one that was described: of its kind, its age, and what never changes.
+bool is_same(const admin::Entity& described, const Catalogue::Entity& present) {
+  const auto& info = present.info();
+  return kind_of(info.kind) == described.kind && info.created == described.created &&
+         info.settings.requires_session == described.queue.requires_session &&
+         info.settings.requires_duplicate_detection == described.queue.requires_duplicate_detection &&
+         info.settings.is_partitioned == described.queue.is_partitioned &&
+         info.topic_settings.requires_duplicate_detection == described.topic.requires_duplicate_detection &&
+         info.topic_settings.is_partitioned == described.topic.is_partitioned;
 }
 
 std::string below(std::string_view topic) { return ascii_lower(topic) + "/subscriptions/"; }
@@ -103,15 +115,14 @@ void AdminDesk::count(std::vector<const Catalogue::Entity*> entities,
   if (by_store.empty()) return counting->answer(std::move(counting->entities));
   for (auto& [store, ids] : by_store)
     roads_.stores.at(store)->count(
-        std::move(ids), [this, counting, number = store](std::vector<StoreHost::PartitionCounts> counts) {
-          post([counting, number, counts = std::move(counts)] {
-            for (const auto& one : counts) {
-              const auto& whose = counting->whose.at({number, static_cast<std::uint32_t>(one.id)});
-              add(counting->entities.at(whose.entity).counts, one, whose.created);
-            }
-            if (--counting->missing == 0) counting->answer(std::move(counting->entities));
-          });
-        });
+        std::move(ids),
+        back_here([counting, number = store](const std::vector<StoreHost::PartitionCounts>& counts) {
+          for (const auto& one : counts) {
+            const auto& whose = counting->whose.at({number, static_cast<std::uint32_t>(one.id)});
+            add(counting->entities.at(whose.entity).counts, one, whose.created);
+          }
+          if (--counting->missing == 0) counting->answer(std::move(counting->entities));
+        }));
 }
 
 void AdminDesk::find_whole(const std::string& name, Answer<admin::Entity> answer) {
@@ -254,6 +265,11 @@ void AdminDesk::create(admin::Entity entity, std::vector<rules::Rule> with, Answ
 void AdminDesk::update(admin::Entity entity, Answer<admin::Entity> answer) {
   if (auto good = check_targets(entity); !good) return answer(fail(good.error()));
   const std::string name = entity.name;
+  // It was looked at a while ago: another that came under its name since is not what was meant.
+  const Catalogue::Entity* present = catalogue_.find(name);
+  if (present == nullptr) return answer(not_found(name));
+  if (!is_same(entity, *present))
+    return answer(fail(Errc::illegal_state, "'{}' was removed and made again meanwhile.", name));
   catalogue_.update_now(name, {entity.queue, entity.topic, notes_text(entity)},
                         [this, name, answer = std::move(answer)](Result<void> updated) mutable {
                           if (!updated) return answer(fail(updated.error()));
@@ -295,13 +311,7 @@ Result<const Catalogue::Entity*> AdminDesk::subscription_with_rules(const std::s
 void AdminDesk::ask_first(const Catalogue::Entity& subscription, StoreHost::RuleQuestion question,
                           StoreHost::RuleAnswer answer) {
   const auto& part = *subscription.parts.front();
-  roads_.stores.at(part.store)
-      ->ask(part.info.id, std::move(question),
-            [this, answer = std::move(answer)](Result<std::vector<rules::Rule>> rules) mutable {
-              post([answer = std::move(answer), rules = std::move(rules)]() mutable {
-                answer(std::move(rules));
-              });
-            });
+  roads_.stores.at(part.store)->ask(part.info.id, std::move(question), back_here(std::move(answer)));
 }
 
 void AdminDesk::list_rules(const std::string& subscription, std::uint32_t skip, std::uint32_t top,
@@ -330,53 +340,36 @@ void AdminDesk::find_rule(const std::string& subscription, std::string rule, Ans
             });
 }
 
-// A rule of all partitions: changed everywhere, or set back where it was.
+// A rule of all partitions.
 struct AdminDesk::RuleChange {
   std::string key;
   std::vector<links::Route> parts;
   std::optional<rules::Rule> before{};
   std::optional<rules::Rule> after{};
-  std::vector<bool> changed{};
-  std::size_t missing = 0;
-  std::optional<Error> error{};
   Answer<void> done;
 };
 
 void AdminDesk::put_rule(const std::string& subscription, rules::Rule rule, bool replaces,
                          Answer<rules::Rule> answer) {
   auto change = std::make_shared<RuleChange>();
-  change->key = ascii_lower(subscription + "/rules/" + rule.name);
-  change->after = rule;
-  change->done = [this, subscription, name = rule.name,
-                  answer = std::move(answer)](const Result<void>& done) mutable {
+  const std::string name = rule.name;
+  change->after = std::move(rule);
+  change->done = [this, subscription, name, answer = std::move(answer)](const Result<void>& done) mutable {
     if (!done) return answer(fail(done.error()));
     find_rule(subscription, name, std::move(answer));
   };
-  const auto entity = subscription_with_rules(subscription);
-  if (!entity) return change->done(fail(entity.error()));
-  if (!catalogue_.is_available(**entity))
-    return change->done(fail(Errc::server_busy, "A partition of '{}' is not available.", subscription));
-  if (!changing_rules_.insert(change->key).second)
-    return change->done(fail(Errc::illegal_state, "Another change of rule '{}' is under way.", rule.name));
-  for (const auto& part : (*entity)->parts)
-    change->parts.push_back({part->store, static_cast<std::uint32_t>(part->info.id)});
-  if (!replaces) return change_rules(change);
-  ask_first(**entity, broker::ListRules{.name = rule.name},
-            [this, change](Result<std::vector<rules::Rule>> rules) {
-              if (rules && !rules->empty()) {
-                change->before = std::move(rules->front());
-                return change_rules(change);
-              }
-              changing_rules_.erase(change->key);
-              if (!rules) return change->done(fail(rules.error()));
-              change->done(fail(Errc::not_found, "Rule '{}' was not found.", change->after->name));
-            });
+  begin_rule_change(change, subscription, name, replaces);
 }
 
 void AdminDesk::remove_rule(const std::string& subscription, const std::string& rule, Answer<void> answer) {
   auto change = std::make_shared<RuleChange>();
-  change->key = ascii_lower(subscription + "/rules/" + rule);
   change->done = std::move(answer);
+  begin_rule_change(change, subscription, rule, true);
+}
+
+void AdminDesk::begin_rule_change(const std::shared_ptr<RuleChange>& change, const std::string& subscription,
+                                  const std::string& rule, bool must_exist) {
+  change->key = ascii_lower(subscription + "/rules/" + rule);
   const auto entity = subscription_with_rules(subscription);
   if (!entity) return change->done(fail(entity.error()));
   if (!catalogue_.is_available(**entity))
@@ -385,11 +378,12 @@ void AdminDesk::remove_rule(const std::string& subscription, const std::string& 
     return change->done(fail(Errc::illegal_state, "Another change of rule '{}' is under way.", rule));
   for (const auto& part : (*entity)->parts)
     change->parts.push_back({part->store, static_cast<std::uint32_t>(part->info.id)});
+  if (!must_exist) return change_rule(change);
   ask_first(**entity, broker::ListRules{.name = rule},
             [this, change, rule](Result<std::vector<rules::Rule>> rules) {
               if (rules && !rules->empty()) {
                 change->before = std::move(rules->front());
-                return change_rules(change);
+                return change_rule(change);
               }
               changing_rules_.erase(change->key);
               if (!rules) return change->done(fail(rules.error()));
@@ -397,48 +391,30 @@ void AdminDesk::remove_rule(const std::string& subscription, const std::string& 
             });
 }
 
-namespace {
-
-// From one rule to the other, of which either may be missing.
-StoreHost::RuleQuestion step(const std::optional<rules::Rule>& from, const std::optional<rules::Rule>& to) {
-  if (!to) return broker::RemoveRule{.name = from->name, .by_administrator = true};
-  broker::AddRule add;
-  add.by_administrator = true;
-  *add.rule = *to;
-  add.replaces = from.has_value();
-  return add;
-}
-
-}  // namespace
-
-void AdminDesk::change_rules(const std::shared_ptr<RuleChange>& change) {
-  change->missing = change->parts.size();
-  change->changed.resize(change->parts.size());
-  for (std::size_t i = 0; i < change->parts.size(); ++i)
-    roads_.stores.at(change->parts[i].store)
-        ->ask(store::PartitionId{change->parts[i].partition}, step(change->before, change->after),
-              [this, change, i](Result<std::vector<rules::Rule>> answer) {
-                post([this, change, i, answer = std::move(answer)] { rule_changed(change, i, answer); });
-              });
-}
-
-void AdminDesk::rule_changed(const std::shared_ptr<RuleChange>& change, std::size_t part,
-                             const Result<std::vector<rules::Rule>>& answer) {
-  change->changed[part] = answer.has_value();
-  if (!answer && !change->error) change->error = answer.error();
-  if (--change->missing != 0) return;
-  changing_rules_.erase(change->key);
-  if (!change->error) return change->done({});
-  for (std::size_t i = 0; i < change->parts.size(); ++i)
-    if (change->changed[i])
-      roads_.stores.at(change->parts[i].store)
-          ->ask(store::PartitionId{change->parts[i].partition}, step(change->after, change->before),
-                [key = change->key](const Result<std::vector<rules::Rule>>& back) {
-                  if (!back)
-                    spdlog::error("entity='{}' is not the same on all partitions: {}", key,
-                                  back.error().detail);
-                });
-  change->done(fail(*change->error));
+void AdminDesk::change_rule(const std::shared_ptr<RuleChange>& change) {
+  broker::Transact transact;
+  if (change->after) {
+    broker::AddRule add;
+    add.by_administrator = true;
+    *add.rule = *change->after;
+    if (change->before) {
+      add.replaces = true;
+      add.rule->created = change->before->created;
+      add.rule->name = change->before->name;
+    }
+    transact = links::change_in_all(change->parts, add);
+  } else {
+    transact = links::change_in_all(
+        change->parts, broker::RemoveRule{.name = change->before->name, .by_administrator = true});
+  }
+  const links::Route& first = change->parts.front();
+  roads_.stores.at(first.store)
+      ->ask(store::PartitionId{first.partition}, std::move(transact),
+            back_here([this, change](const Result<std::vector<rules::Rule>>& answer) {
+              changing_rules_.erase(change->key);
+              if (!answer) return change->done(fail(answer.error()));
+              change->done({});
+            }));
 }
 
 }  // namespace omnibus::node

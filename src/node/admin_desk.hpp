@@ -58,6 +58,15 @@ class AdminDesk {
   struct RuleChange;
   struct DocumentChange;
 
+  // What a store calls with its answer, on its own thread: `work` takes it here, if the desk is still there.
+  template <class Work>
+  [[nodiscard]] auto back_here(Work work) {
+    return [&reactor = reactor_, life = std::weak_ptr(life_), work = std::move(work)](auto answer) mutable {
+      reactor.post([life, work = std::move(work), answer = std::move(answer)]() mutable {
+        if (!life.expired()) work(std::move(answer));
+      });
+    };
+  }
   [[nodiscard]] admin::Entity describe(const Catalogue::Entity& entity) const;
   // Fills in what the stores count, then answers with all of them.
   void count(std::vector<const Catalogue::Entity*> entities, Answer<std::vector<admin::Entity>> answer);
@@ -78,9 +87,9 @@ class AdminDesk {
   [[nodiscard]] Result<const Catalogue::Entity*> subscription_with_rules(const std::string& name) const;
   void ask_first(const Catalogue::Entity& subscription, StoreHost::RuleQuestion question,
                  StoreHost::RuleAnswer answer);
-  void change_rules(const std::shared_ptr<RuleChange>& change);
-  void rule_changed(const std::shared_ptr<RuleChange>& change, std::size_t part,
-                    const Result<std::vector<rules::Rule>>& answer);
+  void begin_rule_change(const std::shared_ptr<RuleChange>& change, const std::string& subscription,
+                         const std::string& rule, bool must_exist);
+  void change_rule(const std::shared_ptr<RuleChange>& change);
 
   const Roads& roads_;
   Catalogue& catalogue_;
@@ -94,9 +103,9 @@ class AdminDesk {
 // The way to the desk from one shard, which it belongs to; answers come there.
 class AdminDoor final : public admin::AdminPort {
  public:
-  // `audit_log` may be null, and outlives the door.
-  AdminDoor(AdminDesk& desk, net::Reactor& home, AuditLog* audit_log)
-      : desk_(desk), home_(home), audit_log_(audit_log) {}
+  // `audit_log` may be null, and outlives the door. `name_space` is the desk's.
+  AdminDoor(AdminDesk& desk, net::Reactor& home, AuditLog* audit_log, std::string name_space)
+      : desk_(desk), home_(home), audit_log_(audit_log), name_space_(std::move(name_space)) {}
 
   void find(std::string name, Answer<admin::Entity> answer) override;
   void list(Listing listing, Answer<admin::Page<admin::Entity>> answer) override;
@@ -123,6 +132,7 @@ class AdminDoor final : public admin::AdminPort {
   AdminDesk& desk_;
   net::Reactor& home_;
   AuditLog* const audit_log_;
+  const std::string name_space_;
   const Life life_ = begin_life();
 };
 

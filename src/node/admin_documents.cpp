@@ -19,6 +19,10 @@ namespace {
 using admin::AdminPort;
 using admin::DocumentFinding;
 
+DocumentState state_of(const admin::Entity& entity) {
+  return {entity.counts, entity.created, entity.notes.changed(entity.created)};
+}
+
 void find_error(std::vector<DocumentFinding>& findings, std::string path, std::string code,
                 std::string message) {
   findings.push_back({.path = std::move(path), .code = std::move(code), .message = std::move(message)});
@@ -283,18 +287,14 @@ void AdminDesk::find_document(const std::string& exchange, const std::string& su
   count(std::move(entities),
         [this, infos = std::move(infos), settings = found->info().topic_settings,
          answer = std::move(answer)](Result<std::vector<admin::Entity>> counted) mutable {
-          const auto state_of = [&](std::size_t i) {
-            const admin::Entity& one = counted->at(i);
-            return DocumentState{one.counts, one.created, one.notes.updated};
-          };
           const bool is_exchange = infos.front().kind == store::PartitionKind::topic;
-          const DocumentState first = state_of(0);
+          const DocumentState first = state_of(counted->front());
           auto document =
               is_exchange ? write_exchange(infos.front(), &first) : write_subscription(infos.front(), &first);
           if (is_exchange) {
             JsonValue::Array subscriptions;
             for (std::size_t i = 1; i < infos.size(); ++i) {
-              const DocumentState state = state_of(i);
+              const DocumentState state = state_of(counted->at(i));
               subscriptions.push_back({.value = write_subscription(infos[i], &state)});
             }
             document.push_back({.name = "Subscriptions", .value = {.value = std::move(subscriptions)}});
@@ -324,7 +324,7 @@ void AdminDesk::list_documents(std::uint32_t skip, std::uint32_t top,
     admin::Page<std::string> documents;
     documents.more = more;
     for (std::size_t i = 0; i < infos.size(); ++i) {
-      const DocumentState state{counted->at(i).counts, counted->at(i).created, counted->at(i).notes.updated};
+      const DocumentState state = state_of(counted->at(i));
       documents.items.push_back(to_json({.value = write_exchange(infos[i], &state)}));
     }
     answer(std::move(documents));

@@ -1,5 +1,3 @@
-#include <spdlog/spdlog.h>
-
 #include "node/admin_desk.hpp"
 
 namespace omnibus::node {
@@ -96,9 +94,9 @@ void AdminDoor::list_documents(std::uint32_t skip, std::uint32_t top,
 }
 
 void AdminDoor::audit(const admin::AuditEvent& event) {
-  spdlog::info("audit who='{}' action={} kind={} entity='{}' peer={} status={}", event.who, event.action,
-               event.kind, event.entity, event.peer, event.status);
-  if (audit_log_ != nullptr) audit_log_->write(wall_now(), event);
+  admin::AuditEvent whole = event;
+  whole.name_space = name_space_;
+  tell_audit(audit_log_, whole);
 }
 
 }  // namespace omnibus::node

@@ -1,5 +1,6 @@
 #include "node/amqp_stream.hpp"
 
+#include "node/audit_log.hpp"
 #include "node/shard.hpp"
 
 namespace omnibus::node {
@@ -27,7 +28,12 @@ AmqpStream::AmqpStream(Shard& shard, net::Stream& stream, bool over_limit)
     : shard_(shard),
       stream_(stream),
       number_(shard.enter(*this)),
-      log_(stream.peer(), stream.transport(), shard.totals_),
+      log_(stream.peer(), stream.transport(), shard.totals_,
+           [this](const admin::AuditEvent& event) {
+             admin::AuditEvent whole = event;
+             whole.name_space = port_.space().facts().name;
+             tell_audit(shard_.place_.roads->audit_log, whole);
+           }),
       port_(shard, number_),
       client_(shard.policy_.connection, info_of(stream, over_limit), port_.space().sasl(),
               port_.space().validator(), shard.random_, log_, port_, number_),

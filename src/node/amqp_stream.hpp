@@ -25,6 +25,7 @@ class AmqpStream final : public net::StreamHandler, public Asker {
   void deliver(broker::Answer& answer, links::Now now) override { client_.deliver(answer, now); }
   void delivered() override { follow_up(); }
   void on_room() override;
+  void give_up(std::uint16_t store, links::Now now) override { client_.give_up(store, now); }
   [[nodiscard]] std::size_t sessions() const { return client_.sessions(); }
   [[nodiscard]] std::size_t links() const { return client_.links(); }
   // Lower-cased names of entities that are gone or take no messages any more.

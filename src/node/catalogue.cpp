@@ -76,20 +76,33 @@ Catalogue::Catalogue(const Roads& roads, net::Reactor& reactor, std::uint32_t na
       name_space_(name_space),
       random_((std::uint64_t{std::random_device{}()} << 32) | std::random_device{}()),
       wanted_(std::move(wanted)),
+      begun_(!ready),
+      making_(static_cast<bool>(ready)),
       ready_(std::move(ready)) {
   open_.resize(roads.stores.size());
   for (std::size_t i = 0; i < roads.stores.size(); ++i)
     if (roads.stores[i] != nullptr) stores_.push_back(static_cast<std::uint16_t>(i));
 }
 
-bool Catalogue::Entity::is_complete() const {
+bool Catalogue::Entity::has_all_parts() const {
   return std::ranges::all_of(parts, [](const auto& part) { return part.has_value(); });
 }
 
+bool Catalogue::Entity::has(store::PartitionState state) const {
+  return std::ranges::any_of(parts, [&](const auto& part) { return part && part->info.state == state; });
+}
+
+bool Catalogue::Entity::is_complete() const {
+  return has_all_parts() && !goes_with_topic && !has(store::PartitionState::making) &&
+         !has(store::PartitionState::leaving);
+}
+
 const store::PartitionInfo& Catalogue::Entity::info() const {
-  const auto there = std::ranges::find_if(parts, [](const auto& part) { return part.has_value(); });
-  check(there != parts.end(), "an entity has a partition");
-  return (*there)->info;
+  const store::PartitionInfo* last = nullptr;
+  for (const auto& part : parts)
+    if (part && (!last || part->info.revision > last->revision)) last = &part->info;
+  check(last != nullptr, "an entity has a partition");
+  return *last;
 }
 
 Facts Catalogue::facts_of(const Entity& entity) {
@@ -137,15 +150,35 @@ void Catalogue::store_opened(std::uint16_t store, std::vector<store::PartitionIn
   post([this, store, partitions = std::move(partitions)]() mutable {
     take_partitions(store, std::move(partitions));
     open_.at(store) = true;
-    if (!begun_ && std::ranges::all_of(stores_, [this](std::uint16_t number) { return open_.at(number); }))
-      make_wanted();
+    away_.erase(store);
+    for (auto one = unsure_.begin(); one != unsure_.end();) {
+      one->second.erase(store);
+      one = one->second.empty() ? unsure_.erase(one) : std::next(one);
+    }
+    if (begun_) return mend_all();
+    begin_if_settled("");
   });
 }
 
-void Catalogue::store_given_up(std::uint16_t store, std::string why) {
-  post([this, store, why = std::move(why)] {
-    end(fail(Errc::io, "'{}' cannot be opened: {}", roads_.stores[store]->shown(), why));
+void Catalogue::store_given_up(std::uint16_t store, std::string why,
+                               std::vector<store::PartitionInfo> partitions) {
+  post([this, store, why = std::move(why), partitions = std::move(partitions)]() mutable {
+    take_partitions(store, std::move(partitions));
+    away_.insert(store);
+    begin_if_settled(why);
   });
+}
+
+void Catalogue::begin_if_settled(std::string_view why) {
+  const auto is_settled = [this](std::uint16_t store) { return open_.at(store) || away_.contains(store); };
+  if (begun_ || !std::ranges::all_of(stores_, is_settled)) return;
+  begun_ = true;
+  if (away_.size() < stores_.size()) {
+    after_mending_ = [this] { make_wanted(); };
+    return mend_all();
+  }
+  end(fail(Errc::io, "'{}' cannot be opened{}: {}", roads_.stores[*away_.rbegin()]->shown(),
+           stores_.size() > 1 ? ", nor any other store" : "", why));
 }
 
 void Catalogue::partition_gone(std::uint16_t store, store::PartitionId id) {
@@ -165,20 +198,25 @@ void Catalogue::create(NewEntity entity, Done done) {
 
 void Catalogue::forget_parts(const std::function<bool(const Part&)>& is_gone) {
   DirectoryChanges changes;
-  for (auto entity = entities_.begin(); entity != entities_.end();) {
-    const bool was_complete = entity->second.is_complete();
-    bool any_left = false;
-    for (auto& part : entity->second.parts) {
-      if (part && is_gone(*part)) part.reset();
-      any_left |= part.has_value();
-    }
-    if (was_complete && !entity->second.is_complete()) {
-      changes.push_back({entity->first, nullptr});
-      list_or_not(entity, false);
-    }
-    entity = any_left ? std::next(entity) : entities_.erase(entity);
-  }
+  for (auto entity = entities_.begin(); entity != entities_.end();)
+    entity = forget_parts_of(entity, is_gone, changes);
   if (!changes.empty()) tell_shards(std::move(changes));
+}
+
+Catalogue::Entities::iterator Catalogue::forget_parts_of(Entities::iterator entity,
+                                                         const std::function<bool(const Part&)>& is_gone,
+                                                         DirectoryChanges& changes) {
+  bool any_gone = false;
+  bool any_left = false;
+  for (auto& part : entity->second.parts) {
+    if (part && is_gone(*part)) {
+      part.reset();
+      any_gone = true;
+    }
+    any_left |= part.has_value();
+  }
+  if (any_gone) refresh(entity, changes);
+  return any_left ? std::next(entity) : entities_.erase(entity);
 }
 
 void Catalogue::take_partitions(std::uint16_t store, std::vector<store::PartitionInfo> partitions) {
@@ -209,11 +247,12 @@ bool Catalogue::add(std::uint16_t store, store::PartitionInfo info, DirectoryCha
     if (part->store != store || part->info.id != info.id) return false;
     if (part->info == info) return true;
   }
+  const bool is_leaving = info.state == store::PartitionState::leaving;
   part = Part{store, std::move(info)};
-  if (entity.is_complete()) {
-    changes.push_back(change_of(key, entity));
-    list_or_not(found, true);
-  }
+  if (const Entity* topic = find(topic_of(key)))
+    entity.goes_with_topic = topic->has(store::PartitionState::leaving);
+  refresh(found, changes);
+  if (is_leaving) take_subscriptions_along(key, changes);
   return true;
 }
 
@@ -226,6 +265,14 @@ void Catalogue::create_now(NewEntity entity, Done done) {
   const std::string key = ascii_lower(name_of(entity));
   if (is_leaving_) return done(fail(Errc::not_found, "The namespace is gone."));
   const Entity* present = find(key);
+  if (present && !present->is_complete() && !away_.empty())
+    return done(fail(Errc::server_busy, "A part of '{}' may be in a store that is not available.", key));
+  if (!changing_.contains(key) &&
+      (unsure_.contains(key) ||
+       (present && (present->has_all_parts() || fate_of(*present) == Fate::removal) &&
+        !present->is_complete())))
+    return done(
+        fail(Errc::server_busy, "What an earlier change of '{}' has left is not cleared up yet.", key));
   const bool is_other = present && !present->is_complete() && !take_settings(entity, present->info());
   if ((present && present->is_complete()) || is_other || changing_.contains(key))
     return done(fail(Errc::entity_already_exists, "'{}' is there already", name_of(entity)));
@@ -235,25 +282,33 @@ void Catalogue::create_now(NewEntity entity, Done done) {
     topic = find(subscription->topic);
     if (!topic || !topic->is_complete() || topic->info().kind != store::PartitionKind::topic)
       return done(fail(Errc::not_found, "there is no topic '{}'", subscription->topic));
+    if (changing_.contains(ascii_lower(subscription->topic)))
+      return done(fail(Errc::illegal_state, "Another change of '{}' is under way.", subscription->topic));
     count = static_cast<std::uint16_t>(topic->parts.size());
   }
+  // Entities that have the same name in many namespaces are not all in one store.
+  const std::size_t first =
+      choose_store(name_space_ == 0 ? key : fmt::format("{}:{}", name_space_, key), stores_.size());
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> places;  // index and store
+  for (std::uint16_t i = 0; i < count; ++i)
+    if (!present || !present->parts.at(i))
+      places.emplace_back(i, topic ? topic->parts.at(i)->store : stores_[(first + i) % stores_.size()]);
+  // Before anything is made that would have to be taken back.
+  for (const auto& [index, number] : places)
+    if (!roads_.stores[number]->is_available())
+      return done(fail(Errc::server_busy, "The store {} that '{}' belongs to is not available.", number,
+                       name_of(entity)));
   name_document(entity);
   changing_.insert(key);
   auto making = std::make_shared<Making>();
   making->key = key;
   making->done = std::move(done);
-  // Entities that have the same name in many namespaces are not all in one store.
-  const std::size_t first =
-      choose_store(name_space_ == 0 ? key : fmt::format("{}:{}", name_space_, key), stores_.size());
-  std::vector<std::uint16_t> indexes;
-  for (std::uint16_t i = 0; i < count; ++i)
-    if (!present || !present->parts.at(i)) indexes.push_back(i);
-  making->missing = indexes.size();
-  for (const std::uint16_t index : indexes) {
-    const std::uint16_t number =
-        topic ? topic->parts.at(index)->store : stores_[(first + index) % stores_.size()];
+  making->missing = places.size();
+  // One record is all or nothing by itself.
+  const auto state = count == 1 ? store::PartitionState::there : store::PartitionState::making;
+  for (const auto& [index, number] : places) {
     const auto of = topic ? topic->parts.at(index)->info.id : store::PartitionId::none;
-    roads_.stores[number]->create(in_place(entity, {index, count}), of, name_space_,
+    roads_.stores[number]->create(in_place(entity, {index, count}), of, name_space_, state,
                                   [this, making, number](Result<store::PartitionInfo> made) mutable {
                                     post([this, making, number, made = std::move(made)]() mutable {
                                       made_part(making, number, std::move(made));
@@ -273,31 +328,51 @@ void Catalogue::name_document(NewEntity& entity) {
 
 void Catalogue::made_part(const std::shared_ptr<Making>& making, std::uint16_t store,
                           Result<store::PartitionInfo> made) {
-  if (made)
+  if (made) {
     making->made.push_back({store, *std::move(made)});
-  else if (!making->error)
-    making->error = made.error();
-  if (--making->missing != 0) return;
-  end_change(making->key);
-  if (making->error) {
-    // What cannot be taken back now is completed when the entity is made again.
-    for (const Part& part : making->made)
-      roads_.stores[part.store]->remove(part.info.id, [key = making->key](const Result<void>& taken_back) {
-        if (!taken_back)
-          spdlog::warn("entity='{}' a partition could not be taken back: {}", key, taken_back.error().detail);
-      });
-    return making->done(fail(*making->error));
+  } else {
+    if (is_unsure(made.error())) unsure_[making->key].insert(store);
+    if (!making->error) making->error = made.error();
   }
+  if (--making->missing == 0) made_all(making);
+}
+
+void Catalogue::made_all(const std::shared_ptr<Making>& making) {
   DirectoryChanges changes;
-  for (Part& part : making->made)
-    if (!add(part.store, std::move(part.info), changes))
-      return making->done(fail(Errc::entity_already_exists, "'{}' was made twice", making->key));
-  tell_shards(std::move(changes));
-  making->done({});
+  bool is_twice = false;
+  for (const Part& part : making->made) is_twice |= !add(part.store, part.info, changes);
+  if (!changes.empty()) tell_shards(std::move(changes));
+  if (making->error)  // what cannot be taken back now is when its store is there again
+    return remove_parts(making->key, making->made, [this, making](Step& back) {
+      take_removed(making->key, back.done);
+      end_change(making->key);
+      making->done(fail(*making->error));
+      mend(making->key);
+    });
+  const Entity* entity = find(making->key);
+  if (is_twice || entity == nullptr) {
+    end_change(making->key);
+    return making->done(fail(Errc::entity_already_exists, "'{}' was made twice", making->key));
+  }
+  // From the first mark on that is durable, it is made.
+  write_parts(making->key, spread_of(*entity), std::nullopt, [this, making](Step& marked) {
+    take_written(making->key, std::move(marked.done));
+    end_change(making->key);
+    if (!marked.error) return making->done({});
+    making->done(fail(*marked.error));
+    mend(making->key);
+  });
+}
+
+void Catalogue::make_postponed() {
+  make_again_ = making_;
+  if (making_ || mending_ != 0 || postponed_.empty() || is_leaving_ || !all_stores_serve()) return;
+  making_ = is_late_ = true;
+  wanted_ = std::exchange(postponed_, {});
+  make_wanted();
 }
 
 void Catalogue::make_wanted() {
-  begun_ = true;
   std::vector<NewEntity> first;
   for (NewEntity& wanted : std::exchange(wanted_, {}))
     (std::holds_alternative<NewSubscription>(wanted) ? wanted_subscriptions_ : first)
@@ -310,7 +385,7 @@ void Catalogue::make(std::vector<NewEntity> entities) {
   missing_ = 1;  // this call itself
   for (NewEntity& wanted : entities) {
     if (const Entity* present = find(name_of(wanted)); present && present->is_complete()) {
-      there_already_.push_back(std::move(wanted));
+      (is_available(*present) ? there_already_ : postponed_).push_back(std::move(wanted));
       continue;
     }
     if (!fits_its_topic(wanted)) {
@@ -319,12 +394,26 @@ void Catalogue::make(std::vector<NewEntity> entities) {
     }
     ++missing_;
     const std::string what = fmt::format("{} '{}'", kind_of(wanted), name_of(wanted));
-    create_now(std::move(wanted), [this, what](Result<void> made) {
-      if (!made) end(fail(made.error().code, "cannot make {}: {}", what, made.error().detail));
+    auto again = away_.empty() && !is_late_ ? std::nullopt : std::optional{wanted};
+    create_now(std::move(wanted), [this, what, again = std::move(again)](const Result<void>& made) mutable {
+      if (!made) not_made(what, std::move(again), made.error());
       made_one();
     });
   }
   made_one();
+}
+
+void Catalogue::not_made(const std::string& what, std::optional<NewEntity> again, const Error& error) {
+  // A store that came late may go again.
+  const bool may_come = !is_late_ || is_unsure(error) || error.code == Errc::server_busy;
+  if (again && may_come) {
+    spdlog::warn("{} is not made as long as a store is not available: {}", what, error.detail);
+    postponed_.push_back(*std::move(again));
+  } else if (is_late_) {
+    spdlog::error("cannot make {}: {}", what, error.detail);
+  } else {
+    end(fail(error.code, "cannot make {}: {}", what, error.detail));
+  }
 }
 
 // Rules and bindings do not go together; what is there stays what it is.
@@ -339,22 +428,22 @@ bool Catalogue::fits_its_topic(const NewEntity& wanted) const {
 
 void Catalogue::made_one() {
   if (--missing_ != 0) return;
-  if (wanted_subscriptions_.empty() || !ready_) return end({});
+  if (wanted_subscriptions_.empty() || !making_) return end({});
   make(std::exchange(wanted_subscriptions_, {}));
 }
 
 void Catalogue::end(Result<void> result) {
+  if (!std::exchange(making_, false)) return;
   for (const auto& [key, entity] : entities_)
-    if (result && ready_ && !entity.is_complete())
-      spdlog::error("entity='{}' is not served: {} of its {} partitions are missing", entity.info().name,
+    if (result && !entity.is_complete())
+      spdlog::error("entity='{}' is not served: {} of its {} partitions are missing{}", entity.info().name,
                     std::ranges::count_if(entity.parts, [](const auto& part) { return !part.has_value(); }),
-                    entity.parts.size());
-  auto ready = std::exchange(ready_, nullptr);
-  if (!ready) return;
-  if (result)
-    ready(std::exchange(there_already_, {}));
-  else
-    ready(fail(std::move(result.error())));
+                    entity.parts.size(),
+                    fate_of(entity) == Fate::settled ? "" : ", and a change of it was cut short");
+  if (!result) return ready_(fail(std::move(result.error())));
+  ready_(std::exchange(there_already_, {}));
+  // A store has come in the meantime.
+  if (make_again_) make_postponed();
 }
 
 }  // namespace omnibus::node

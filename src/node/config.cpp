@@ -36,14 +36,15 @@ std::string to_text(const Finding& finding) {
   return result;
 }
 
-ConfigReading read_config(std::string_view text, const std::string& folder, ConfigScope scope) {
+ConfigReading read_config(std::string_view text, const std::string& folder, ConfigScope scope,
+                          FindingsKept kept) {
   const auto root = parse_located_json(text);
   if (!root)
     return {
         .config = std::nullopt,
         .findings = {
             {.severity = Finding::Severity::error, .line = root.error().line, .text = root.error().text}}};
-  Reading reading{.findings = {}, .folder = folder};
+  Reading reading{.findings = Findings(kept), .folder = folder};
   reading.is_part = scope == ConfigScope::part;
   const Place at(reading, *root);
   find_twins(at);
@@ -53,13 +54,15 @@ ConfigReading read_config(std::string_view text, const std::string& folder, Conf
   ConfigReading result;
   if (reading.findings.errors() == 0) result.config = std::move(config);
   result.findings = reading.findings.take();
+  if (kept == FindingsKept::first && result.findings.size() > findings_max)
+    result.findings.back().text += "; 'omnibus config check' says every one";
   return result;
 }
 
-Result<ConfigReading> read_config_file(const std::string& path) {
+Result<ConfigReading> read_config_file(const std::string& path, FindingsKept kept) {
   const auto text = read_plain_file(path, json_bytes_max);
   if (!text) return fail(text.error());
-  return read_config(*text, std::filesystem::path(path).parent_path().string());
+  return read_config(*text, std::filesystem::path(path).parent_path().string(), ConfigScope::whole, kept);
 }
 
 std::vector<KnownObject> known_objects() {

@@ -89,6 +89,8 @@ struct Config {
   std::uint32_t links_per_connection_max = 10'000;
   std::uint32_t long_polls_max = 1'000;       // receives over HTTP that wait, of one shard
   std::string audit_log;                      // a file; empty: none
+  std::uint32_t audit_log_mb = 100;           // of one file; 0: no limit
+  std::uint32_t audit_log_files = 10;         // full ones that are kept
   std::uint32_t metrics_entities_max = 1000;  // that have series of their own
   std::optional<bool> metrics_open;           // to everybody, or nobody; nothing: to this machine
   // 0: no limit.
@@ -106,6 +108,7 @@ struct Config {
   std::uint32_t reserved_numbers_max = 4'000;            // of one request that schedules in a transaction
   std::chrono::seconds transaction_time{120};
   std::chrono::seconds store_stall_time{15};
+  std::uint32_t payload_cache_mb = 256;  // of all stores together
   TlsSettings tls;
   std::vector<auth::CertificateRights> client_certificates;
   std::vector<auth::JwtIssuerSettings> jwt_issuers;
@@ -126,8 +129,11 @@ struct Finding {
 
 struct ConfigReading {
   std::optional<Config> config;   // nothing when there is an error among the findings
-  std::vector<Finding> findings;  // by line; past a hundred they are counted in one last finding
+  std::vector<Finding> findings;  // by line; those that were not kept are counted in one last finding
 };
+
+// Whoever only wants to know why nothing starts has enough with a hundred; `all` are bounded by 64 MiB.
+enum class FindingsKept : std::uint8_t { first, all };
 
 // Whether the file is all there is, or a part of a namespace that may have more: then what it refers to can
 // be elsewhere, which is worth a warning.
@@ -135,9 +141,11 @@ enum class ConfigScope : std::uint8_t { whole, part };
 
 // `folder` is where relative file names of the file start (JWKS and certificates).
 [[nodiscard]] ConfigReading read_config(std::string_view text, const std::string& folder,
-                                        ConfigScope scope = ConfigScope::whole);
+                                        ConfigScope scope = ConfigScope::whole,
+                                        FindingsKept kept = FindingsKept::first);
 // The same for a file; its folder is where relative names start. `io` when it cannot be read.
-[[nodiscard]] Result<ConfigReading> read_config_file(const std::string& path);
+[[nodiscard]] Result<ConfigReading> read_config_file(const std::string& path,
+                                                     FindingsKept kept = FindingsKept::first);
 
 // What the reader knows, object by object, to compare with docs/config.schema.json.
 struct KnownObject {

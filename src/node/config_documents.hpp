@@ -60,7 +60,8 @@ struct SubscriptionDocument {
   Members broker{};
   Members limits{};
 };
-// What can be said without the exchange; nothing when it is not good. The entry is not complete yet.
+// What can be said without the exchange; nothing when it has no name that could be read. The entry is not
+// complete yet.
 [[nodiscard]] std::optional<SubscriptionDocument> read_subscription_document(const Place& at);
 [[nodiscard]] std::vector<KnownObject> subscription_document_objects();
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
 #include <variant>
 
 #include "admin/entity_name.hpp"
@@ -22,43 +21,33 @@ constexpr std::size_t chain_names_shown = 10;
 // Judges what readers left for later.
 class Finisher {
  public:
-  Finisher(Reading& reading, Config& config)
-      : reading_(reading), config_(config), complete_(reading.findings.errors() == 0) {
-    for (std::size_t space = 0; space < config.namespaces.size(); ++space) {
-      auto& names = names_[space];
-      for (const auto& queue : config.namespaces[space].queues)
-        names.entities.insert(ascii_lower(queue.settings.name));
-      for (const auto& topic : config.namespaces[space].topics) {
-        names.entities.insert(ascii_lower(topic.settings.name));
-        if (topic.settings.exchange) names.exchanges.insert(ascii_lower(topic.settings.name));
-      }
-    }
-  }
+  Finisher(Reading& reading, const Config& config) : reading_(reading), config_(config) {}
 
   void judge(const LaterCheck& later) {
-    const Names& names = names_[later.name_space];
-    const bool is_there = names.entities.contains(ascii_lower(later.target));
+    const NamesInUse& names = reading_.names[later.name_space];
+    const auto target = names.entities.find(ascii_lower(later.target));
+    const bool is_there = target != names.entities.end();
+    const bool is_complete = !names.has_nameless;
     switch (later.about) {
       case About::forward_to:
         if (is_there) ways_[{later.name_space, later.entity}].push_back(&later);
         [[fallthrough]];
       case About::forward_dead_letters_to:
-        // An entity with a mistake is not among the entities; it may only seem to be missing.
-        if (is_there || !complete_) break;
+        if (is_there || !is_complete) break;
         if (reading_.is_part)
           warn(later, "there is no entity of this name in the file");
         else
           error(later, "there is no entity of this name in the file");
         break;
       case About::send_to:
-        if (!is_there && complete_) warn(later, "there is no entity of this name in the file");
+        if (!is_there && is_complete) warn(later, "there is no entity of this name in the file");
         break;
       case About::alternate_exchange:
-        if (!names.exchanges.contains(ascii_lower(later.target)) && complete_)
+        if (is_complete && (!is_there || target->second.kind != exchange_kind))
           warn(later, "there is no exchange of this name in the file");
         break;
       case About::script:
-        if (!reading_.names[later.name_space].scripts.contains(ascii_lower(later.target)) && complete_)
+        if (!names.scripts.contains(ascii_lower(later.target)) && !names.has_nameless_script)
           error(later, "there is no script of this name in the file");
         break;
       case About::message_size:
@@ -132,10 +121,6 @@ class Finisher {
   }
 
  private:
-  struct Names {
-    std::set<std::string, std::less<>> entities{};
-    std::set<std::string, std::less<>> exchanges{};
-  };
   using Node = std::pair<std::size_t, std::string>;  // namespace and entity
 
   void add(const LaterCheck& at, Finding::Severity severity, std::string text, std::string_view code) {
@@ -160,10 +145,8 @@ class Finisher {
 
   Reading& reading_;
   const Config& config_;
-  const bool complete_;
   bool told_entities_ = false;
   bool told_partitioned_ = false;
-  std::map<std::size_t, Names> names_;
   std::map<Node, std::vector<const LaterCheck*>> ways_;
 };
 
@@ -227,6 +210,10 @@ std::string read_subscription_name(const Place& at) {
 
 bool take_entity_name(const Place& entity, const std::string& name, std::string_view kind,
                       std::string_view code) {
+  if (name.empty()) {
+    entity.reading().in_use().has_nameless = true;
+    return false;
+  }
   const auto [first, is_new] = entity.reading().in_use().entities.try_emplace(
       ascii_lower(name), NamesInUse::Use{kind, entity.value().line});
   if (!is_new)
@@ -235,6 +222,8 @@ bool take_entity_name(const Place& entity, const std::string& name, std::string_
                  code);
   return is_new;
 }
+
+namespace {
 
 void report_range(const Place& entity, const Members& members, std::string_view key,
                   const std::string& text) {
@@ -247,6 +236,13 @@ void report_range(const Place& entity, const Members& members, std::string_view 
       if (equals_ignoring_case(member.name, word)) return place.child(word, member.value).out_of_range(text);
   }
   entity.out_of_range(text);
+}
+
+}  // namespace
+
+void report_wrong(const Place& entity, const Members& members, std::string_view key,
+                  const std::vector<Error>& wrong) {
+  for (const Error& error : wrong) report_range(entity, members, key, error.detail);
 }
 
 void judge_later(Reading& reading, std::vector<LaterCheck> checks, const std::string& entity,

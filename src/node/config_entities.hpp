@@ -17,6 +17,8 @@ namespace omnibus::node {
 
 // As many as a file can name at all; the quotas are looked at when they are known.
 inline constexpr std::size_t entities_in_file_max = json_values_max;
+// The kind of those that can be the alternate of others.
+inline constexpr std::string_view exchange_kind = "exchange";
 inline constexpr std::size_t forward_bytes_max = 1024;
 using broker::user_metadata_bytes_max;
 inline constexpr std::uint64_t kilobyte = 1024;
@@ -100,13 +102,15 @@ void read_entity_rules(const Place& at, Draft& draft) {
 // An entity's name, by its rules; empty when there is a finding instead.
 [[nodiscard]] std::string read_entity_name(const Place& at);
 [[nodiscard]] std::string read_subscription_name(const Place& at);
-// False: another entity of the namespace has it, which is then a finding.
+// Whatever else is wrong with the entity, so that others can refer to it. False: it has none, or another
+// entity of the namespace has it, which is then a finding.
 [[nodiscard]] bool take_entity_name(const Place& entity, const std::string& name, std::string_view kind,
                                     std::string_view code = {});
 
-// `text` is about a range. It begins with the property's name when it is about one; the line of that one in
-// the object `key` is then better than the entity's.
-void report_range(const Place& entity, const Members& members, std::string_view key, const std::string& text);
+// Settings that do not go. A text begins with the property's name when it is about one; the line of that one
+// in the object `key` is then better than the entity's.
+void report_wrong(const Place& entity, const Members& members, std::string_view key,
+                  const std::vector<Error>& wrong);
 
 // What a draft wanted to be judged later is about this entity, by way of `via`.
 void judge_later(Reading& reading, std::vector<LaterCheck> checks, const std::string& entity,

@@ -119,25 +119,26 @@ struct Taken {
 };
 
 void read_subscription(const Place& item, TopicEntry& exchange, Taken& taken) {
+  const auto errors_before = item.reading().findings.errors();
   auto subscription = read_subscription_document(item);
   if (!subscription) return;
-  const auto errors_before = item.reading().findings.errors();
+  const bool is_good = item.reading().findings.errors() == errors_before;
   const auto line = item.value().line;
   if (const auto [first, is_new] = taken.names.try_emplace(ascii_lower(subscription->name), line); !is_new)
     item.error(fmt::format("subscription '{}' is there already, on line {}", auth::shown(subscription->name),
                            first->second),
                "name.duplicate");
-  if (const auto* id = item.value().find("ConsumerId"))
+  if (const auto* id = item.value().find("ConsumerId"); id != nullptr && id->if_text() != nullptr)
     if (const auto [first, is_new] = taken.consumers.try_emplace(*id->if_text(), line); !is_new)
       item.child("ConsumerId", *id)
           .error(fmt::format("the subscription on line {} has it already", first->second),
                  "consumer-id.duplicate");
-  if (const auto type = exchange.settings.exchange) {
+  // A binding that could not be read whole would only seem to be wrong.
+  if (const auto type = exchange.settings.exchange; type && is_good) {
     std::vector<rules::Finding> findings;
     rules::check_routing(*type, subscription->binding, subscription->name, findings);
     for (const auto& finding : findings) report(item, finding.path, finding);
   }
-  if (item.reading().findings.errors() != errors_before) return;
   auto& name = subscription->entry.settings.name;
   name = subscription_path(exchange.settings.name, subscription->name);
   judge_later(item.reading(), std::move(subscription->later), exchange.settings.name, name);
@@ -154,20 +155,22 @@ void read_subscriptions(const Place& at, ExchangeDraft& draft) {
 void read_exchange(const Place& at, NamespaceSettings& into) {
   const auto errors_before = at.reading().findings.errors();
   ExchangeDraft draft;
+  draft.entry.settings.name.clear();
   const auto members = read_object(at, exchange_object, draft);
-  if (at.value().if_object() == nullptr) return;
+  if (at.value().if_object() == nullptr) {
+    at.reading().in_use().has_nameless = true;
+    return;
+  }
   if (!members.has("Name")) at.error("'Name' is missing", "name.invalid");
   if (!members.has("Type"))
     at.error("'Type' is missing: \"Fanout\", \"Direct\", \"Topic\" or \"Headers\"", "type.unknown");
   if (draft.subscriptions != nullptr)
     read_subscriptions(at.child("Subscriptions", *draft.subscriptions), draft);
-  if (at.reading().findings.errors() != errors_before) return;
-
   const TopicSettings& settings = draft.entry.settings;
-  if (const auto wrong = broker::check_topic_settings(settings))
-    return report_range(at, members, "Broker", wrong->detail);
-  if (!take_entity_name(at, settings.name, "exchange", "name.duplicate")) return;
-  draft.entry.document = to_json({.value = keep(members, kept_exchange)});
+  report_wrong(at, members, "Broker", broker::wrong_topic_settings(settings));
+  if (!take_entity_name(at, settings.name, exchange_kind, "name.duplicate")) return;
+  if (at.reading().findings.errors() == errors_before)
+    draft.entry.document = to_json({.value = keep(members, kept_exchange)});
   if (draft.subscriptions != nullptr) draft.entry.named.push_back("Subscriptions");
   judge_later(at.reading(), std::move(draft.later), settings.name, settings.name);
   judge_topic_later(at, draft.entry);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "admin/feeds.hpp"
 #include "base/text.hpp"
 #include "node/entity_merge.hpp"
 
@@ -19,8 +20,9 @@ constexpr std::uint32_t all_rules = 1'000'000;
 // One start's merging. Keeps itself alive by what it waits for.
 class Merging : public std::enable_shared_from_this<Merging> {
  public:
-  Merging(AdminDesk& desk, Catalogue& catalogue, Instant now, std::move_only_function<void(MergeReport)> done)
-      : desk_(desk), catalogue_(catalogue), now_(now), done_(std::move(done)) {}
+  Merging(AdminDesk& desk, Catalogue& catalogue, MergeAudit audit, Instant now,
+          std::move_only_function<void(MergeReport)> done)
+      : desk_(desk), catalogue_(catalogue), audit_(std::move(audit)), now_(now), done_(std::move(done)) {}
 
   // Of one store they share their syncs, so all of a kind go at once; a topic before its subscriptions.
   void begin(std::vector<NewEntity> entities) {
@@ -46,10 +48,18 @@ class Merging : public std::enable_shared_from_this<Merging> {
     done_(report_);
   }
 
-  void refuse(std::string_view kind, std::string_view name, std::string_view why) {
+  void tell(std::string_view kind, std::string_view name, int status, std::string_view detail) const {
+    tell_audit(audit_.file, {"configuration", "update", kind, name, "", status, audit_.name_space, detail});
+  }
+
+  void refuse(std::string_view kind, std::string_view name, std::string_view why, int status = 409) {
     ++report_.refused;
     spdlog::error("entity='{}' the {} stays as it was: {}", name, kind, why);
+    tell(kind, name, status, why);
     end_one();
+  }
+  void refuse(std::string_view kind, std::string_view name, const Error& error) {
+    refuse(kind, name, error.detail, admin::fault_of(error).status);
   }
 
   void merge(NewEntity wanted) {
@@ -66,7 +76,7 @@ class Merging : public std::enable_shared_from_this<Merging> {
         return refuse(kind, name, "its topic is not as the configuration has it");
     }
     auto merge = merge_entity(info, wanted, now_);
-    if (!merge) return refuse(kind, name, merge.error().detail);
+    if (!merge) return refuse(kind, name, merge.error());
     if (!merge->fixed.empty())
       return refuse(
           kind, name,
@@ -77,11 +87,9 @@ class Merging : public std::enable_shared_from_this<Merging> {
     catalogue_.update_now(name, std::move(merge->update),
                           [self = shared_from_this(), kind, name, keys,
                            wanted = std::move(wanted)](const Result<void>& updated) mutable {
-                            if (!updated) return self->refuse(kind, name, updated.error().detail);
+                            if (!updated) return self->refuse(kind, name, updated.error());
                             ++self->report_.changed;
-                            spdlog::info(
-                                "audit who='configuration' action=update kind={} entity='{}' properties='{}'",
-                                kind, name, keys);
+                            self->tell(kind, name, 200, "properties: " + keys);
                             self->merge_rules(std::move(wanted), name);
                           });
   }
@@ -96,7 +104,7 @@ class Merging : public std::enable_shared_from_this<Merging> {
     desk_.list_rules(name, 0, all_rules,
                      [self = shared_from_this(), name,
                       rules = std::move(rules)](Result<admin::Page<rules::Rule>> present) mutable {
-                       if (!present) return self->refuse("subscription", name, present.error().detail);
+                       if (!present) return self->refuse("subscription", name, present.error());
                        self->take_rules(name, std::move(rules), present->items);
                      });
   }
@@ -104,6 +112,7 @@ class Merging : public std::enable_shared_from_this<Merging> {
   struct RuleSteps {
     std::string subscription;
     std::vector<std::pair<rules::Rule, bool>> put{};  // with whether it is there already
+    std::vector<std::string> names{};                 // of those
     std::size_t next = 0;
   };
 
@@ -119,6 +128,7 @@ class Merging : public std::enable_shared_from_this<Merging> {
       const auto old = named(present, rule.name);
       if (old != present.end() && old->filter == rule.filter && old->action == rule.action) continue;
       if (old == present.end()) rule.created = now_;
+      steps->names.push_back(rule.name);
       steps->put.emplace_back(std::move(rule), old != present.end());
     }
     if (steps->put.empty()) return end_one();
@@ -128,7 +138,7 @@ class Merging : public std::enable_shared_from_this<Merging> {
   void go_on(const std::shared_ptr<RuleSteps>& steps) {
     const std::size_t step = steps->next++;
     const auto next = [self = shared_from_this(), steps](const auto& result) {
-      if (!result) return self->refuse("subscription", steps->subscription, result.error().detail);
+      if (!result) return self->refuse("subscription", steps->subscription, result.error());
       self->go_on(steps);
     };
     if (step < steps->put.size()) {
@@ -136,13 +146,13 @@ class Merging : public std::enable_shared_from_this<Merging> {
       return desk_.put_rule(steps->subscription, std::move(rule), is_there, next);
     }
     ++report_.changed;
-    spdlog::info("audit who='configuration' action=update kind=subscription entity='{}' rules={}",
-                 steps->subscription, steps->put.size());
+    tell("subscription", steps->subscription, 200, fmt::format("rules: {}", fmt::join(steps->names, ", ")));
     end_one();
   }
 
   AdminDesk& desk_;
   Catalogue& catalogue_;
+  const MergeAudit audit_;
   const Instant now_;
   std::move_only_function<void(MergeReport)> done_;
   std::vector<NewEntity> subscriptions_;
@@ -152,9 +162,10 @@ class Merging : public std::enable_shared_from_this<Merging> {
 
 }  // namespace
 
-void merge_configuration(AdminDesk& desk, Catalogue& catalogue, std::vector<NewEntity> entities, Instant now,
-                         std::move_only_function<void(MergeReport)> done) {
-  std::make_shared<Merging>(desk, catalogue, now, std::move(done))->begin(std::move(entities));
+void merge_configuration(AdminDesk& desk, Catalogue& catalogue, std::vector<NewEntity> entities,
+                         MergeAudit audit, Instant now, std::move_only_function<void(MergeReport)> done) {
+  std::make_shared<Merging>(desk, catalogue, std::move(audit), now, std::move(done))
+      ->begin(std::move(entities));
 }
 
 }  // namespace omnibus::node

@@ -14,6 +14,7 @@
 
 #include "base/clock.hpp"
 #include "node/admin_desk.hpp"
+#include "node/audit_log.hpp"
 #include "node/catalogue.hpp"
 #include "node/new_entity.hpp"
 
@@ -21,11 +22,17 @@ namespace omnibus::node {
 
 struct MergeReport {
   std::size_t changed = 0;
-  std::size_t refused = 0;  // left as they were, each with a line of the log
+  std::size_t refused = 0;  // left as they were
+};
+
+// Where each change is told, also one that was refused.
+struct MergeAudit {
+  AuditLog* file = nullptr;  // null: only in the log
+  std::string name_space{};
 };
 
 // `entities` were found by the catalogue, topics before their subscriptions. `done` comes on the first shard.
-void merge_configuration(AdminDesk& desk, Catalogue& catalogue, std::vector<NewEntity> entities, Instant now,
-                         std::move_only_function<void(MergeReport)> done);
+void merge_configuration(AdminDesk& desk, Catalogue& catalogue, std::vector<NewEntity> entities,
+                         MergeAudit audit, Instant now, std::move_only_function<void(MergeReport)> done);
 
 }  // namespace omnibus::node

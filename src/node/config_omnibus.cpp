@@ -288,7 +288,7 @@ void read_auth(const Place& at, Config& config) {
   if (const auto chosen = read_choice(at, names, Letters::exact)) config.auth_on = *chosen == 0;
 }
 
-constexpr std::array<Key<Config>, 28> omnibus_keys = {{
+constexpr std::array<Key<Config>, 31> omnibus_keys = {{
     {"Profile", read_profile},
     {"Auth", read_auth},
     {"RequireTls", [](const Place& at, Config& config) { read_bool(at, config.require_tls); }},
@@ -301,6 +301,8 @@ constexpr std::array<Key<Config>, 28> omnibus_keys = {{
      }},
     {"StoreFolders", read_store_folders},
     {"StoreStallSeconds", read_wait<&Config::store_stall_time, 1, hour_seconds>},
+    {"PayloadCacheMegabytes",
+     [](const Place& at, Config& config) { read_count(at, 0, 1'048'576, config.payload_cache_mb); }},
     {"MaxFrameBytes",
      [](const Place& at, Config& config) { read_count(at, 512, 1'048'576, config.frame_bytes_max); }},
     {"LinksPerConnection",
@@ -331,6 +333,10 @@ constexpr std::array<Key<Config>, 28> omnibus_keys = {{
      }},
     {"Quotas", [](const Place& at, Config& config) { read_object(at, quota_object, config); }},
     {"AuditLog", [](const Place& at, Config& config) { config.audit_log = read_file_name(at).value_or(""); }},
+    {"AuditLogMegabytes",
+     [](const Place& at, Config& config) { read_count(at, 0, 1'048'576, config.audit_log_mb); }},
+    {"AuditLogFiles",
+     [](const Place& at, Config& config) { read_count(at, 1, 1'000, config.audit_log_files); }},
     {"Metrics", [](const Place& at, Config& config) { read_object(at, metrics_object, config); }},
     {"Tls", read_tls},
     {"ClientCertificates",

@@ -56,6 +56,7 @@ constexpr ObjectKeys<QueueDraft> queue_object{"Queue", Unknown::error, queue_key
 
 QueueDraft new_draft() {
   QueueDraft draft;
+  draft.entry.settings.name.clear();
   draft.entry.settings.default_time_to_live = file_time_to_live;
   draft.entry.settings.duplicate_window = file_duplicate_window;
   draft.entry.settings.delivery_count_max = file_delivery_count_max;
@@ -63,21 +64,19 @@ QueueDraft new_draft() {
 }
 
 void read_queue(const Place& at, NamespaceSettings& into) {
-  const auto errors_before = at.reading().findings.errors();
   QueueDraft draft = new_draft();
   const auto members = read_object(at, queue_object, draft);
-  if (at.value().if_object() == nullptr) return;
-  if (!members.has("Name")) at.error("'Name' is missing");
-  if (at.reading().findings.errors() != errors_before) return;
-
   const QueueSettings& settings = draft.entry.settings;
-  if (const auto wrong = broker::check_settings(settings))
-    return report_range(at, members, "Properties", wrong->detail);
-  if (draft.is_express && settings.requires_duplicate_detection)
-    return at.error("'EnableExpress' and 'RequiresDuplicateDetection' do not go together");
+  if (at.value().if_object() != nullptr) {
+    if (!members.has("Name")) at.error("'Name' is missing");
+    // What could not be read has its default, so that nothing is told twice.
+    report_wrong(at, members, "Properties", broker::wrong_settings(settings));
+    if (draft.is_express && settings.requires_duplicate_detection)
+      at.error("'EnableExpress' and 'RequiresDuplicateDetection' do not go together");
+  }
+  if (!take_entity_name(at, settings.name, "queue")) return;
   for (const auto* target : {&settings.forward_to, &settings.forward_dead_letters_to})
     if (equals_ignoring_case(*target, settings.name)) return at.error("a queue cannot forward to itself");
-  if (!take_entity_name(at, settings.name, "queue")) return;
   judge_later(at.reading(), std::move(draft.later), settings.name, settings.name);
   into.queues.push_back(std::move(draft.entry));
 }

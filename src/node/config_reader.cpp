@@ -43,17 +43,26 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 void Findings::add(Finding finding) {
   if (finding.severity == Finding::Severity::error) ++errors_;
-  if (is_full())
+  const std::size_t bytes = sizeof(Finding) + finding.key.size() + finding.text.size();
+  // Once one is left out so are all that follow: nobody should think that a part is whole.
+  const bool is_full = left_out_ != 0 || (kept_ == FindingsKept::first ? found_.size() >= findings_max
+                                                                       : bytes_ + bytes > findings_bytes_max);
+  if (is_full) {
     ++left_out_;
-  else
-    found_.insert(std::ranges::upper_bound(found_, finding.line, {}, &Finding::line), std::move(finding));
+    return;
+  }
+  bytes_ += bytes;
+  found_.emplace(finding.line, std::move(finding));
 }
 
 std::vector<Finding> Findings::take() {
+  std::vector<Finding> result;
+  result.reserve(found_.size() + 1);
+  for (auto& [line, finding] : found_) result.push_back(std::move(finding));
   if (left_out_ != 0)
-    found_.push_back({.severity = errors_ != 0 ? Finding::Severity::error : Finding::Severity::warning,
+    result.push_back({.severity = errors_ != 0 ? Finding::Severity::error : Finding::Severity::warning,
                       .text = fmt::format("{} more findings are not shown", left_out_)});
-  return std::move(found_);
+  return result;
 }
 
 std::string Place::path() const {

@@ -23,19 +23,26 @@
 
 namespace omnibus::node {
 
+// As many as FindingsKept::first keeps, and the memory that FindingsKept::all may take: a file of 16 MiB can
+// hold a million mistakes, and a key is up to 8 KiB long, so the size of the file alone is no bound.
 inline constexpr std::size_t findings_max = 100;
+inline constexpr std::size_t findings_bytes_max = 64 * 1024 * 1024;
 
-// All that is found during one reading. Past findings_max they are only counted.
+// All that is found during one reading. Those that are not kept are counted.
 class Findings {
  public:
+  Findings() = default;
+  explicit Findings(FindingsKept kept) : kept_(kept) {}
+
   void add(Finding finding);
-  [[nodiscard]] bool is_full() const { return found_.size() >= findings_max; }
   [[nodiscard]] std::size_t errors() const { return errors_; }
   // In the order of the lines, and how many were left out.
   [[nodiscard]] std::vector<Finding> take();
 
  private:
-  std::vector<Finding> found_;  // by line
+  FindingsKept kept_ = FindingsKept::first;
+  std::multimap<std::size_t, Finding> found_;  // by line, those of one line as they were found
+  std::size_t bytes_ = 0;
   std::size_t errors_ = 0;
   std::size_t left_out_ = 0;
 };
@@ -72,6 +79,9 @@ struct NamesInUse {
   std::map<std::string, Use> entities{};
   std::map<std::string, std::size_t> document_ids{};  // as they are written, with their line
   std::set<std::string, std::less<>> scripts{};
+  // An entity has no name that could be read, so what seems to be missing may be there.
+  bool has_nameless = false;
+  bool has_nameless_script = false;
 };
 
 struct Reading {

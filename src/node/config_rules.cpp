@@ -202,13 +202,12 @@ std::optional<amqp::Value> read_plain_value(const Place& at) {
 void read_subscription_rules(const Place& at, std::vector<rules::Rule>& into) {
   std::set<std::string> names;
   read_array(at, entities_in_file_max, [&](const Place& item) {
-    const auto errors_before = item.reading().findings.errors();
     RuleDraft draft;
     const auto members = read_object(item, rule_object, draft);
     for (const auto* needed : {"Name", "Properties"})
       if (item.value().if_object() != nullptr && !members.has(needed))
         item.error(fmt::format("'{}' is missing", needed));
-    if (item.reading().findings.errors() != errors_before) return;
+    if (draft.rule.name.empty()) return;
     if (!names.insert(ascii_lower(draft.rule.name)).second)
       return item.error(fmt::format("rule '{}' is there twice", auth::shown(draft.rule.name)));
     into.push_back(std::move(draft.rule));

@@ -75,7 +75,7 @@ TEST_F(Schema, LimitsAreThoseOfTheReader) {
     }
     return tried;
   };
-  EXPECT_EQ(try_all("Omnibus", R"({"Omnibus": {)", "}}"), 15);
+  EXPECT_EQ(try_all("Omnibus", R"({"Omnibus": {)", "}}"), 18);
   EXPECT_EQ(try_all("Quotas", R"({"Omnibus": {"Quotas": {)", "}}}"), 13);
   EXPECT_EQ(try_all("Metrics", R"({"Omnibus": {"Metrics": {)", "}}}"), 1);
   EXPECT_EQ(
@@ -126,7 +126,7 @@ TEST_F(Schema, ThePageOfLimitsHasThemAll) {
       EXPECT_THAT(page, testing::HasSubstr(row));
       ++rows;
     }
-  EXPECT_EQ(rows, 29);
+  EXPECT_EQ(rows, 32);
 }
 
 // What the schema calls a default is what is used when the key is not there.
@@ -150,6 +150,42 @@ TEST_F(Schema, QuotasHaveTheDefaultsOfTheSchema) {
     ASSERT_TRUE(defaults.contains(name)) << name;
     EXPECT_EQ(std::get<std::int64_t>(property.find("default")->value), defaults.at(name)) << name;
   }
+}
+
+TEST_F(Schema, NumbersOfOmnibusHaveTheDefaultsOfTheSchema) {
+  const Config config;
+  const std::map<std::string, std::int64_t> defaults = {
+      {"Shards", config.shards},
+      {"Stores", config.stores},
+      {"StoreStallSeconds", config.store_stall_time.count()},
+      {"PayloadCacheMegabytes", config.payload_cache_mb},
+      {"MaxFrameBytes", config.frame_bytes_max},
+      {"LinksPerConnection", config.links_per_connection_max},
+      {"LongPollsPerShard", config.long_polls_max},
+      {"IdleTimeOutSeconds", config.idle_time_out.count()},
+      {"GreetingSeconds", config.greeting_wait.count()},
+      {"WriteTimeoutSeconds", config.write_wait.count()},
+      {"TokenSeconds", config.token_wait.count()},
+      {"NoLinkSeconds", config.no_link_wait.count()},
+      {"IdleConnectionSeconds", config.idle_connection.count()},
+      {"IdleLinkSeconds", config.idle_link.count()},
+      {"TransactionSeconds", config.transaction_time.count()},
+      {"PartitionCount", config.partition_count},
+      {"AuditLogMegabytes", config.audit_log_mb},
+      {"AuditLogFiles", config.audit_log_files}};
+  std::size_t compared = 0;
+  for (const auto& [name, line, property] : *definitions->find("Omnibus")->find("properties")->if_object()) {
+    const auto* type = property.find("type");
+    if (type == nullptr || *type->if_text() != "integer") continue;
+    ASSERT_TRUE(defaults.contains(name)) << name;
+    EXPECT_EQ(std::get<std::int64_t>(property.find("default")->value), defaults.at(name)) << name;
+    ++compared;
+  }
+  EXPECT_EQ(compared, defaults.size());
+  EXPECT_EQ(
+      std::get<std::int64_t>(
+          definitions->find("Metrics")->find("properties")->find("EntitiesMax")->find("default")->value),
+      config.metrics_entities_max);
 }
 
 TEST_F(Schema, ExamplesOfTheGuideAreRead) {

@@ -111,6 +111,9 @@ void read_scripts(const Place& at, NamespaceSettings&) {
     const auto members = read_object(item, script_object, ignored);
     if (item.value().if_object() != nullptr && !members.has("Name"))
       item.error("'Name' is missing", "name.invalid");
+    const auto* name = members.find("Name");
+    if (name == nullptr || name->value.if_text() == nullptr || !is_script_name(*name->value.if_text()))
+      item.reading().in_use().has_nameless_script = true;
     check_source(item, members);
   });
   if (at.reading().findings.errors() == errors_before && !at.value().if_array()->empty())

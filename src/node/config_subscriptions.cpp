@@ -276,13 +276,14 @@ std::optional<SubscriptionDocument> read_subscription_document(const Place& at) 
     if (members.has("Handler"))
       place.error("a subscription with a Handler cannot forward", "forward-to.handler");
   }
-  if (at.reading().findings.errors() != errors_before) return std::nullopt;
   settings.name = draft.name;
-  if (const auto wrong = broker::check_settings(settings)) {
-    report_range(at, members, "Broker", wrong->detail);
-    return std::nullopt;
-  }
-  draft.entry.document = document_of(draft, members);
+  auto wrong = broker::wrong_settings(settings);
+  // Sessions with forwarding have been told, with a code.
+  std::erase_if(wrong, [](const Error& error) { return error.code != Errc::argument_out_of_range; });
+  report_wrong(at, members, "Broker", wrong);
+  if (draft.name.empty()) return std::nullopt;
+  // The document is kept as it was judged.
+  if (at.reading().findings.errors() == errors_before) draft.entry.document = document_of(draft, members);
   return draft;
 }
 

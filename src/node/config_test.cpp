@@ -196,7 +196,83 @@ TEST(Config, FindingsAreBounded) {
   EXPECT_EQ(with(findings_max).findings.size(), findings_max);
   const auto more = with(findings_max + 2);
   ASSERT_EQ(more.findings.size(), findings_max + 1);
-  EXPECT_EQ(to_text(more.findings.back()), "2 more findings are not shown");
+  EXPECT_EQ(to_text(more.findings.back()),
+            "2 more findings are not shown; 'omnibus config check' says every one");
+}
+
+TEST(Config, AllFindingsAreKeptForWhoAsks) {
+  constexpr std::size_t count = 15 * findings_max;
+  std::string text = "{\"Omnibus\": {";
+  for (std::size_t i = 0; i < count; ++i) text += fmt::format("{}\n\"Strange{}\": 1", i == 0 ? "" : ",", i);
+  const auto all = read_config(text + "}}", "/nonexistent", ConfigScope::whole, FindingsKept::all);
+  EXPECT_FALSE(all.config);
+  ASSERT_EQ(all.findings.size(), count);
+  for (std::size_t i = 0; i < count; ++i) {
+    EXPECT_EQ(all.findings[i].line, i + 2);
+    EXPECT_EQ(all.findings[i].key, fmt::format("Omnibus.Strange{}", i));
+  }
+}
+
+// The keys of twins deep inside are what costs most: 8 KiB each. The text of the file is small beside them.
+TEST(Config, AllFindingsAreBoundedByTheirBytes) {
+  constexpr std::size_t levels = 60;
+  const std::string key(128, 'k');
+  std::string text;
+  for (std::size_t i = 0; i < levels; ++i) text += fmt::format("{{\"{}\":", key);
+  constexpr std::size_t twins = 10'000;
+  text += "{\"a\":0";
+  for (std::size_t i = 0; i < twins; ++i) text += ",\n\"a\":0";
+  text += std::string(levels + 1, '}');
+  const auto all = read_config(text, "/nonexistent", ConfigScope::whole, FindingsKept::all);
+  EXPECT_FALSE(all.config);
+  std::size_t bytes = 0;
+  for (const auto& finding : all.findings)
+    bytes += sizeof(Finding) + finding.key.size() + finding.text.size();
+  EXPECT_GT(bytes, findings_bytes_max * 99 / 100);
+  EXPECT_LT(bytes, findings_bytes_max + 1024);
+  const auto shown = all.findings.size() - 1;
+  ASSERT_LT(shown, twins);
+  // One more is the unknown key at the top.
+  EXPECT_EQ(all.findings.back().text, fmt::format("{} more findings are not shown", twins + 1 - shown));
+}
+
+// A queue with a mistake has a name all the same: who has it too, and who forwards to nobody, is told at once
+// and not after the first repair.
+TEST(Config, OneMistakeHidesNoOther) {
+  EXPECT_THAT(
+      namespace_findings(R"("Queues": [
+      {"Name": "a", "Properties": {"LockDuration": "PT1S", "MaxDeliveryCount": 0, "DefaultMessageTimeToLive": "PT0S"}},
+      {"Name": "A", "Properties": {"ForwardTo": "nobody", "RequiresSession": "yes"}},
+      {"Name": "b", "Properties": {"ForwardTo": "a", "ForwardDeadLetteredMessagesTo": "nobody", "Colour": 1}}],
+    "Topics": [{"Name": "t", "Properties": {"AutoDeleteOnIdle": "PT1S"}, "Subscriptions": [
+      {"Name": "s", "Properties": {"LockDuration": "PT1S", "ForwardTo": "nobody"}},
+      {"Name": "S", "Rules": [{"Name": "r", "Properties": {}}, {"Name": "r", "Properties": 1}]}]}])"),
+      ElementsAre(HasSubstr("line 2: UserConfig.Namespaces[0].Queues[0].Properties.MaxDeliveryCount"),
+                  HasSubstr("line 2: UserConfig.Namespaces[0].Queues[0].Properties.LockDuration"),
+                  HasSubstr("line 2: UserConfig.Namespaces[0].Queues[0].Properties.DefaultMessage"),
+                  HasSubstr("line 3: UserConfig.Namespaces[0].Queues[1].Properties.RequiresSession"),
+                  HasSubstr("line 3: UserConfig.Namespaces[0].Queues[1]: queue 'A' is there already"),
+                  HasSubstr("line 4: UserConfig.Namespaces[0].Queues[2].Properties.Colour"),
+                  HasSubstr("Queues[2].Properties.ForwardDeadLetteredMessagesTo: there is no entity"),
+                  HasSubstr("line 5: UserConfig.Namespaces[0].Topics[0].Properties.AutoDeleteOnIdle"),
+                  HasSubstr("line 6: UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Properties.LockD"),
+                  HasSubstr("Subscriptions[0].Properties.ForwardTo: there is no entity"),
+                  HasSubstr("Subscriptions[1].Rules[0].Properties: 'FilterType' is missing"),
+                  HasSubstr("Subscriptions[1].Rules[1].Properties: expected an object"),
+                  HasSubstr("Subscriptions[1].Rules[1]: rule 'r' is there twice"),
+                  HasSubstr("Subscriptions[1]: subscription 'S' is there twice")));
+}
+
+// What has no name that could be read may be the one that seems to be missing.
+TEST(Config, NobodyIsMissedWhereANameCouldNotBeRead) {
+  const std::string forward = R"("Queues": [{"Name": "a", "Properties": {"ForwardTo": "b"}})";
+  EXPECT_THAT(namespace_findings(forward + "]"), ElementsAre(HasSubstr("there is no entity of this name")));
+  EXPECT_THAT(namespace_findings(forward + R"(, {"Nmae": "b"}])"),
+              ElementsAre(HasSubstr("unknown key"), HasSubstr("'Name' is missing")));
+  EXPECT_THAT(namespace_findings(forward + "], \"Topics\": {}"), ElementsAre(HasSubstr("expected an array")));
+  EXPECT_THAT(namespace_findings(forward + "], \"exchanges\": []"), ElementsAre(HasSubstr("'Exchanges'")));
+  EXPECT_THAT(namespace_findings(forward + R"(], "Queues": [{"Name": "b"}])"),
+              ElementsAre(HasSubstr("the key is there twice")));
 }
 
 TEST(Config, SettingsArriveWhereTheyBelong) {
@@ -205,7 +281,8 @@ TEST(Config, SettingsArriveWhereTheyBelong) {
     "Stores": 4, "StoreFolders": ["/disk1", "/disk2"],
     "LinksPerConnection": 7, "IdleTimeOutSeconds": 5, "GreetingSeconds": 2, "WriteTimeoutSeconds": 3,
     "TokenSeconds": 0, "NoLinkSeconds": 11, "IdleConnectionSeconds": 12, "IdleLinkSeconds": 13,
-    "TransactionSeconds": 14, "AuditLog": "/var/log/audit.jsonl", "Metrics": {"Open": false, "EntitiesMax": 8},
+    "TransactionSeconds": 14, "AuditLog": "/var/log/audit.jsonl", "AuditLogMegabytes": 15,
+    "AuditLogFiles": 16, "Metrics": {"Open": false, "EntitiesMax": 8},
     "Quotas": {"Connections": 9, "Entities": 1, "ReceivesPerEntity": 2, "HttpRequests": 3,
                "TransactionsPerConnection": 4, "MessagesPerTransaction": 5, "OperationsPerTransaction": 0,
                "ReservedNumbers": 7}, "Tls": {"Names": ["broker.test"]})");
@@ -237,6 +314,8 @@ TEST(Config, SettingsArriveWhereTheyBelong) {
   EXPECT_EQ(config.reserved_numbers_max, 7u);
   EXPECT_EQ(config.transaction_time, 14s);
   EXPECT_EQ(config.audit_log, "/var/log/audit.jsonl");
+  EXPECT_EQ(config.audit_log_mb, 15u);
+  EXPECT_EQ(config.audit_log_files, 16u);
   EXPECT_EQ(config.metrics_open, std::optional{false});
   EXPECT_EQ(config.metrics_entities_max, 8u);
   EXPECT_THAT(config.tls.names, ElementsAre("broker.test"));

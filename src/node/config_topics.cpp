@@ -66,9 +66,9 @@ constexpr std::array<Key<SubscriptionDraft>, 3> subscription_keys = {{
 constexpr ObjectKeys<SubscriptionDraft> subscription_object{"TopicSubscription", Unknown::error,
                                                             subscription_keys};
 
-// Whole only with the name of the topic, which may stand behind its subscriptions.
+// Whole only with the name of the topic, which may stand behind its subscriptions. Nothing when it has no
+// name that could be read.
 std::optional<SubscriptionDraft> read_subscription(const Place& at) {
-  const auto errors_before = at.reading().findings.errors();
   SubscriptionDraft draft;
   QueueSettings& settings = draft.entry.settings;
   settings.default_time_to_live = file_time_to_live;
@@ -76,12 +76,9 @@ std::optional<SubscriptionDraft> read_subscription(const Place& at) {
   const auto members = read_object(at, subscription_object, draft);
   if (at.value().if_object() == nullptr) return std::nullopt;
   if (!members.has("Name")) at.error("'Name' is missing");
-  if (at.reading().findings.errors() != errors_before) return std::nullopt;
   settings.name = draft.name;
-  if (const auto wrong = broker::check_settings(settings)) {
-    report_range(at, members, "Properties", wrong->detail);
-    return std::nullopt;
-  }
+  report_wrong(at, members, "Properties", broker::wrong_settings(settings));
+  if (draft.name.empty()) return std::nullopt;
   return draft;
 }
 
@@ -138,20 +135,18 @@ constexpr std::array<Key<TopicDraft>, 3> topic_keys = {{
 constexpr ObjectKeys<TopicDraft> topic_object{"Topic", Unknown::error, topic_keys};
 
 void read_topic(const Place& at, NamespaceSettings& into) {
-  const auto errors_before = at.reading().findings.errors();
   TopicDraft draft;
   TopicSettings& settings = draft.entry.settings;
+  settings.name.clear();
   settings.default_time_to_live = file_time_to_live;
   settings.duplicate_window = file_duplicate_window;
   const auto members = read_object(at, topic_object, draft);
-  if (at.value().if_object() == nullptr) return;
-  if (!members.has("Name")) at.error("'Name' is missing");
-  if (at.reading().findings.errors() != errors_before) return;
-
-  if (const auto wrong = broker::check_topic_settings(settings))
-    return report_range(at, members, "Properties", wrong->detail);
-  if (draft.is_express && settings.requires_duplicate_detection)
-    return at.error("'EnableExpress' and 'RequiresDuplicateDetection' do not go together");
+  if (at.value().if_object() != nullptr) {
+    if (!members.has("Name")) at.error("'Name' is missing");
+    report_wrong(at, members, "Properties", broker::wrong_topic_settings(settings));
+    if (draft.is_express && settings.requires_duplicate_detection)
+      at.error("'EnableExpress' and 'RequiresDuplicateDetection' do not go together");
+  }
   if (!take_entity_name(at, settings.name, "topic")) return;
   for (auto& subscription : draft.subscriptions) {
     auto& name = subscription.entry.settings.name;

@@ -130,11 +130,28 @@ void judge_names(const Place& at, const Members& members, const NamespaceSetting
       return at.error("another namespace has one of its host names");
 }
 
+// Entities and scripts of a key that is there twice, in wrong letters or no array have not been read.
+void note_unread(const Place& at, const Members& members) {
+  const auto* object = at.value().if_object();
+  if (object == nullptr) return;
+  const auto is_unread = [&](const JsonMember& member, std::string_view key) {
+    return equals_ignoring_case(member.name, key) &&
+           (members.find(key) != &member || member.value.if_array() == nullptr);
+  };
+  NamesInUse& names = at.reading().in_use();
+  for (const auto& member : *object) {
+    for (const auto* key : {"Queues", "Topics", "Exchanges"})
+      if (is_unread(member, key)) names.has_nameless = true;
+    if (is_unread(member, "Scripts")) names.has_nameless_script = true;
+  }
+}
+
 void read_namespaces(const Place& at, Config& into) {
   TakenNames taken;
   read_array(at, 1000, [&](const Place& item) {
     item.reading().name_space = into.namespaces.size();
     const auto members = read_object(item, namespace_object, into.namespaces.emplace_back());
+    note_unread(item, members);
     judge_names(item, members, into.namespaces.back(), taken);
   });
 }

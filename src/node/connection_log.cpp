@@ -30,11 +30,13 @@ void count(std::map<std::string, std::uint64_t>& into, std::string_view conditio
 
 }  // namespace
 
-ConnectionLog::ConnectionLog(std::string peer, std::string transport, admin::ConnectionMetrics& totals)
+ConnectionLog::ConnectionLog(std::string peer, std::string transport, admin::ConnectionMetrics& totals,
+                             Audit audit)
     : id_(next_id.fetch_add(1, std::memory_order_relaxed)),
       peer_(std::move(peer)),
       transport_(std::move(transport)),
-      totals_(totals) {
+      totals_(totals),
+      audit_(std::move(audit)) {
   spdlog::debug("connection={} peer={} transport={} connected", id_, peer_, transport_);
 }
 
@@ -79,6 +81,16 @@ void ConnectionLog::link_detached(std::string_view address, std::string_view nam
 void ConnectionLog::message_unreadable(std::string_view entity, std::int64_t sequence, const Error& why) {
   spdlog::error("connection={} entity='{}' message {} cannot be delivered: {}", id_, shown(entity), sequence,
                 why.detail);
+}
+void ConnectionLog::rule_changed(const links::RuleChange& change) {
+  const std::string name = shown(fmt::format("{}/Rules/{}", change.subscription, change.rule));
+  audit_({.who = shown(change.who),
+          .action = change.adds ? "create" : "delete",
+          .kind = "rule",
+          .entity = name,
+          .peer = peer_,
+          .status = change.status,
+          .detail = change.in_transaction ? "in a transaction: it happens with its commit" : ""});
 }
 void ConnectionLog::closed(std::string_view condition, std::string_view text) {
   if (condition.empty())

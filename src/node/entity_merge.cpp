@@ -155,7 +155,7 @@ Result<void> merge_notes(const store::PartitionInfo& present, const NewEntity& w
   // It is shown as it was written, and that was another one.
   if (is_changed("ForwardTo")) notes.notes.forward_to_uri.clear();
   if (is_changed("ForwardDeadLetteredMessagesTo")) notes.notes.forward_dead_letters_to_uri.clear();
-  if (!merge.changed.empty()) notes.notes.updated = now;
+  if (!merge.changed.empty()) notes.notes.mark_changed(present.created, now);
   merge.update.notes = write_notes(notes);
   return {};
 }

@@ -131,7 +131,7 @@ void take_profile(TopicEntry& entry, const DocumentWorld& world) {
 void add_state(Object& document, const DocumentState& state, bool is_exchange, bool has_handler) {
   Object shown;
   add(shown, "CreatedAt", text(admin::to_date(state.created)));
-  add(shown, "UpdatedAt", text(admin::to_date(state.updated == Instant{} ? state.created : state.updated)));
+  add(shown, "UpdatedAt", text(admin::to_date(state.changed)));
   add(shown, "AccessedAt", text(admin::to_date(state.counts.accessed)));
   add(shown, "SizeInBytes", number(state.counts.size_bytes));
   if (is_exchange) {

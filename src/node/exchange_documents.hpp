@@ -44,7 +44,7 @@ struct DocumentReading {
 struct DocumentState {
   admin::Counts counts{};
   Instant created{};
-  Instant updated{};
+  Instant changed{};
 };
 // `state` null: nothing but the document, as a file has it.
 [[nodiscard]] JsonValue::Object write_exchange(const store::PartitionInfo& exchange,

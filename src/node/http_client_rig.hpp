@@ -56,13 +56,24 @@ class HttpClient {
   }
   void send(std::string_view method, std::string_view target, std::string_view body = {},
             std::string_view headers = {}) {
-    const auto token =
-        auth::make_sas_token("https://" + token_host_, rule_, key_, wall_now() + std::chrono::hours{1});
     const auto request =
         fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\nContent-Length: {}\r\n{}\r\n{}",
-                    method, target, host_, token, body.size(), headers, body);
+                    method, target, host_, token(), body.size(), headers, body);
     EXPECT_EQ(::send(socket_, request.data(), request.size(), MSG_NOSIGNAL), ssize_t(request.size()));
   }
+  // As it stands; false when the other side takes no more.
+  bool send_raw(std::string_view text) {
+    while (!text.empty()) {
+      const auto sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  [[nodiscard]] std::string token() const {
+    return auth::make_sas_token("https://" + token_host_, rule_, key_, wall_now() + std::chrono::hours{1});
+  }
+  // Status 0: the connection ended without one.
   Answer receive() {
     const auto end = until("\r\n\r\n");
     const std::string head = take(end + 4);

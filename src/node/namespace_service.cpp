@@ -1,7 +1,6 @@
 #include "node/namespace_service.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "admin/feeds.hpp"
 #include "auth/faults.hpp"
@@ -56,15 +55,20 @@ void NamespaceService::handle(net::HttpRequest request, net::HttpReply reply, co
                               Instant now) {
   auto call = std::make_shared<Call>(Call{std::move(request), std::move(reply), now});
   ++under_way_;
+  const std::string path = path_of(call->request);
+  if (path.size() > all_of_them.size()) call->name = path.substr(all_of_them.size() + 1);
+  while (call->name.ends_with('/')) call->name.pop_back();
+  const std::string& method = call->request.method;
+  // Known before it is judged, so that a refusal is told too. As with entities, a condition makes a PUT a
+  // change of what is there.
+  if (!call->name.empty() && method == "PUT")
+    call->action = call->request.header("If-Match") ? "update" : "create";
+  if (!call->name.empty() && method == "DELETE") call->action = "delete";
   if (settings_.require_tls && !call->request.tls)
     return refuse(*call, {Errc::unauthorized_access, "The request must use TLS."});
   if (under_way_ > settings_.requests_max)
     return refuse(*call, {Errc::server_busy, "Too many requests are under way."});
-  const std::string path = path_of(call->request);
-  if (path.size() > all_of_them.size()) call->name = path.substr(all_of_them.size() + 1);
-  while (call->name.ends_with('/')) call->name.pop_back();
   if (const auto allowed = authorize(*call, space); !allowed) return refuse(*call, allowed.error());
-  const std::string& method = call->request.method;
   if (call->name.empty() && method == "GET") return list(call);
   if (!call->name.empty() && method == "GET") return get(call);
   if (!call->name.empty() && method == "PUT") return put(call);
@@ -78,8 +82,10 @@ void NamespaceService::handle(net::HttpRequest request, net::HttpReply reply, co
 Result<void> NamespaceService::authorize(Call& call, const Space& space) const {
   if (space.facts().number != 0)
     return fail(Errc::not_found, "Namespaces are managed at the host names of the default one.");
-  call.who = "anyone";
-  if (settings_.auth_off) return {};
+  if (settings_.auth_off) {
+    call.who = "anyone";
+    return {};
+  }
   const std::string* header = call.request.header("Authorization");
   if (header == nullptr || header->empty())
     return fail(Errc::auth_failed, "MissingToken: the request has no authorization");
@@ -106,9 +112,7 @@ void NamespaceService::get(const CallPtr& call) {
 }
 
 void NamespaceService::put(const CallPtr& call) {
-  // As with entities: a condition makes it a change of what is there.
   const std::string* condition = call->request.header("If-Match");
-  call->action = condition ? "update" : "create";
   if (condition && *condition != "*")
     return refuse(*call, {Errc::argument_error, "If-Match can only be '*'."});
   auto document = read_namespace_document(call->request.body);
@@ -123,7 +127,6 @@ void NamespaceService::put(const CallPtr& call) {
 }
 
 void NamespaceService::remove(const CallPtr& call) {
-  call->action = "delete";
   namespaces_.drop(call->name, at_home<void>(call, [this](Call& asked, const Result<void>&) {
                      finish(asked, {.status = 200});
                    }));
@@ -138,9 +141,11 @@ void NamespaceService::refuse(Call& call, const Error& error) {
 
 void NamespaceService::finish(Call& call, net::HttpResponse response) {
   --under_way_;
-  if (!call.action.empty())
-    spdlog::info("audit who='{}' action={} kind=namespace entity='{}' peer={} status={}", call.who,
-                 call.action, auth::shown(call.name), call.request.peer, response.status);
+  if (!call.action.empty()) {
+    const std::string name = auth::shown(call.name);
+    tell_audit(audit_log_,
+               {call.who, call.action, "namespace", name, call.request.peer, response.status, name});
+  }
   call.reply.send(std::move(response));
 }
 

@@ -12,6 +12,7 @@
 #include "base/random.hpp"
 #include "net/http.hpp"
 #include "net/reactor.hpp"
+#include "node/audit_log.hpp"
 #include "node/life.hpp"
 #include "node/namespaces.hpp"
 
@@ -26,9 +27,10 @@ class NamespaceService {
     std::atomic<std::uint16_t> port{0};
     std::size_t requests_max = 1000;  // under way
   };
-  // All outlive it.
-  NamespaceService(const Settings& settings, Namespaces& namespaces, net::Reactor& home, Random& random)
-      : settings_(settings), namespaces_(namespaces), home_(home), random_(random) {}
+  // All outlive it; there may be no `audit_log`.
+  NamespaceService(const Settings& settings, Namespaces& namespaces, net::Reactor& home, Random& random,
+                   AuditLog* audit_log)
+      : settings_(settings), namespaces_(namespaces), home_(home), random_(random), audit_log_(audit_log) {}
 
   // Whether a request is about namespaces at all.
   [[nodiscard]] static bool is_for(const net::HttpRequest& request);
@@ -53,6 +55,7 @@ class NamespaceService {
   Namespaces& namespaces_;
   net::Reactor& home_;
   Random& random_;
+  AuditLog* const audit_log_;
   const Life life_ = begin_life();
   std::size_t under_way_ = 0;
 };

@@ -8,56 +8,33 @@
 #include <iterator>
 #include <set>
 
-#include "admin/entity_request.hpp"
 #include "auth/faults.hpp"
 #include "auth/secrets.hpp"
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "node/config_merge.hpp"
-#include "node/entity_notes.hpp"
+#include "node/configured_entities.hpp"
 #include "node/namespace_entry.hpp"
 #include "node/shard.hpp"
 #include "node/store_host.hpp"
+#include "node/store_list.hpp"
 
 namespace omnibus::node {
 namespace {
 
 constexpr const char* register_file = "namespaces.json";
-// Changes that wait for the one under way.
 
-template <class Entry>
-std::string notes_of(const Entry& entry, Instant now) {
-  EntityNotes all;
-  all.notes.user_metadata = entry.user_metadata;
-  if constexpr (!std::is_same_v<Entry, SubscriptionEntry>) {
-    // The file has been read, so they can be made.
-    auto rules = admin::merged_access_rules(entry.rules, {}, now);
-    all.has_access_rules = rules && !rules->empty();
-    if (all.has_access_rules) all.notes.access_rules = *std::move(rules);
-  }
-  return write_notes(all);
+std::map<std::uint32_t, std::vector<store::PartitionInfo>> by_namespace(
+    std::vector<store::PartitionInfo> partitions) {
+  std::map<std::uint32_t, std::vector<store::PartitionInfo>> parts;
+  for (auto& partition : partitions) parts[partition.name_space].push_back(std::move(partition));
+  return parts;
 }
 
-std::vector<NewEntity> entities_of(const NamespaceSettings& space, Instant now) {
-  std::vector<NewEntity> result;
-  for (const auto& queue : space.queues)
-    result.push_back(NewQueue{queue.settings, notes_of(queue, now), queue.named, queue.rules});
-  for (const auto& topic : space.topics) {
-    // The document of an exchange is a whole; what a topic's entry does not name stays.
-    const auto named = topic.settings.exchange ? NamedProperties{} : NamedProperties{topic.named};
-    result.push_back(NewTopic{topic.settings, topic.document, notes_of(topic, now), named, topic.rules});
-    for (const auto& subscription : topic.subscriptions)
-      result.push_back(NewSubscription{
-          .topic = topic.settings.name,
-          .exchange = topic.settings.exchange,
-          .settings = subscription.settings,
-          .rules = subscription.rules,
-          .binding = subscription.binding,
-          .document = subscription.document,
-          .notes = notes_of(subscription, now),
-          .named = topic.settings.exchange ? NamedProperties{} : NamedProperties{subscription.named}});
-  }
-  return result;
+// Nobody has to make what a store has, were it only a part.
+void note_there(const std::vector<store::PartitionInfo>& partitions, auto& unmade) {
+  if (unmade.empty()) return;
+  for (const auto& partition : partitions) unmade.erase(ascii_lower(partition.name));
 }
 
 std::unexpected<Error> no_namespace(std::string_view name) {
@@ -122,6 +99,8 @@ Result<void> Namespaces::prepare(Ready ready) {
   if (auto done = read_file(); !done) return done;
   // Until a store says otherwise; the next change forgets them then.
   emptied_.insert(register_.dropped.begin(), register_.dropped.end());
+  for (const StoreHost* store : setting_.roads.stores)
+    if (store != nullptr) unopened_.insert(store->number());
   const NamespaceRegister before = register_;
   if (register_.find(first.name))
     return fail(
@@ -135,6 +114,7 @@ Result<void> Namespaces::prepare(Ready ready) {
   if (register_ != before)
     if (auto written = setting_.folder.write_durable(register_file, write_register(register_)); !written)
       return written;
+  tell_namespaces(before);
 
   NamespaceEntry own;
   own.name = first.name;
@@ -182,7 +162,11 @@ Result<void> Namespaces::add_room(NamespaceEntry entry, const NamespaceSettings*
   auto room = std::make_unique<Room>();
   std::vector<NewEntity> wanted;
   if (configured) wanted = entities_of(*configured, wall_now());
-  for (const NewEntity& entity : wanted) facts->configured.insert(ascii_lower(name_of(entity)));
+  for (const NewEntity& entity : wanted) {
+    std::string key = ascii_lower(name_of(entity));
+    if (setting_.roads.audit_log) room->unmade.emplace(key, Room::Unmade{kind_of(entity), name_of(entity)});
+    facts->configured.insert(std::move(key));
+  }
   Catalogue::Ready ready;
   if (ready_) {
     ++not_ready_;
@@ -200,17 +184,45 @@ Result<void> Namespaces::add_room(NamespaceEntry entry, const NamespaceSettings*
   return {};
 }
 
+void Namespaces::tell_namespaces(const NamespaceRegister& before) const {
+  for (const NamespaceEntry& entry : register_.entries) {
+    const NamespaceEntry* old = before.find(entry.name);
+    if (old != nullptr && *old == entry) continue;
+    tell_audit(setting_.roads.audit_log, {"configuration", old ? "update" : "create", "namespace", entry.name,
+                                          "", old ? 200 : 201, entry.name});
+  }
+}
+
+// In the file alone: the log says how many there are, and a first start may make a hundred thousand.
+void Namespaces::tell_made(Room& room) const {
+  std::erase_if(room.unmade, [&](const auto& one) {
+    const auto& [kind, name] = one.second;
+    const Catalogue::Entity* entity = room.catalogue->find(name);
+    const bool is_made = entity != nullptr && entity->is_complete();
+    if (is_made)
+      setting_.roads.audit_log->write(wall_now(),
+                                      {"configuration", "create", kind, name, "", 201, room.entry.name});
+    return is_made;
+  });
+}
+
 void Namespaces::merge(std::uint32_t number, Result<std::vector<NewEntity>> there) {
+  const auto found = rooms_.find(number);
+  if (found != rooms_.end()) tell_made(*found->second);
   if (!there) return ready_one(fail(there.error()));
-  Room& room = *rooms_.at(number);
-  merge_configuration(*room.desk, *room.catalogue, *std::move(there), wall_now(),
+  if (found == rooms_.end()) return;  // dropped while a store was away
+  Room& room = *found->second;
+  merge_configuration(*room.desk, *room.catalogue, *std::move(there),
+                      {setting_.roads.audit_log, room.entry.name}, wall_now(),
                       [this, &room](const MergeReport& report) {
+                        // Comes again when stores were away and are back.
+                        const bool is_first = !std::exchange(room.is_ready, true);
                         if (report.changed + report.refused != 0)
                           spdlog::info(
                               "namespace='{}' the configuration changed {} entities that were there, {} stay "
                               "as they were",
                               room.entry.name, report.changed, report.refused);
-                        ready_one({});
+                        if (is_first) ready_one({});
                       });
 }
 
@@ -218,9 +230,10 @@ void Namespaces::ready_one(const Result<void>& result) {
   if (!ready_) return;
   if (!result) return std::exchange(ready_, nullptr)(fail(result.error()));
   if (--not_ready_ != 0) return;
-  // Behind what the shards were told, so that a target that is there is found.
+  // Behind what the shards were told, so that a target that is there is found. Those that are away begin when
+  // they have told what they have.
   for (StoreHost* store : setting_.roads.stores)
-    if (store != nullptr) store->start_errands();
+    if (store != nullptr && !unopened_.contains(store->number())) store->start_errands();
   std::exchange(ready_, nullptr)({});
 }
 
@@ -228,18 +241,40 @@ void Namespaces::ready_one(const Result<void>& result) {
 
 void Namespaces::store_opened(std::uint16_t store, std::vector<store::PartitionInfo> partitions) {
   post([this, store, partitions = std::move(partitions)]() mutable {
-    std::map<std::uint32_t, std::vector<store::PartitionInfo>> parts;
-    for (auto& partition : partitions) parts[partition.name_space].push_back(std::move(partition));
+    auto parts = by_namespace(std::move(partitions));
     for (const auto& [number, room] : rooms_) {
-      const auto found = parts.find(number);
-      if (found == parts.end()) {
-        room->catalogue->store_opened(store, {});
-      } else {
-        room->catalogue->store_opened(store, std::move(found->second));
-        parts.erase(found);
-      }
+      const auto own = parts.extract(number);
+      if (own) note_there(own.mapped(), room->unmade);
+      room->catalogue->store_opened(store,
+                                    own ? std::move(own.mapped()) : std::vector<store::PartitionInfo>{});
     }
     for (const auto& [number, left] : parts) remove_leftovers(store, number, left);
+    // Behind the catalogues, which tell the shards.
+    post([this, store] {
+      unopened_.erase(store);
+      if (!ready_) setting_.roads.stores[store]->start_errands();
+    });
+  });
+}
+
+void Namespaces::store_given_up(std::uint16_t store, std::string why,
+                                std::vector<store::PartitionInfo> partitions) {
+  post([this, store, why = std::move(why), partitions = std::move(partitions)]() mutable {
+    auto parts = by_namespace(std::move(partitions));
+    for (const auto& [number, room] : rooms_) {
+      const auto own = parts.extract(number);
+      if (own) note_there(own.mapped(), room->unmade);
+      room->catalogue->store_given_up(store, why,
+                                      own ? std::move(own.mapped()) : std::vector<store::PartitionInfo>{});
+    }
+  });
+}
+
+void Namespaces::keep_list(std::uint16_t store, std::uint64_t identity,
+                           std::vector<store::PartitionInfo> partitions,
+                           std::move_only_function<void(Result<void>)> done) {
+  disk_.run([this, store, identity, partitions = std::move(partitions), done = std::move(done)]() mutable {
+    done(setting_.folder.write_durable(store_list_file(store), write_store_list(identity, partitions)));
   });
 }
 
@@ -259,10 +294,6 @@ void Namespaces::remove_leftovers(std::uint16_t store, std::uint32_t number,
       if (!removed && removed.error().code != Errc::not_found)
         spdlog::warn("entity='{}' of a dropped namespace is still there: {}", name, removed.error().detail);
     });
-}
-
-void Namespaces::store_given_up(std::uint16_t store, const std::string& why) {
-  post([this, store, why] { rooms_.at(0)->catalogue->store_given_up(store, why); });
 }
 
 void Namespaces::partition_gone(std::uint16_t store, store::PartitionId id) {
@@ -333,7 +364,9 @@ void Namespaces::change(Answer<T> answer, std::move_only_function<void(Answer<T>
 }
 
 void Namespaces::save(NamespaceRegister wanted, std::move_only_function<void(Result<void>)> done) {
-  std::erase_if(wanted.dropped, [this](std::uint32_t number) { return emptied_.contains(number); });
+  // A store that is away may have what nobody sees.
+  if (unopened_.empty())
+    std::erase_if(wanted.dropped, [this](std::uint32_t number) { return emptied_.contains(number); });
   std::string text = write_register(wanted);
   auto saved = [this, wanted = std::move(wanted), done = std::move(done)](Result<void> written) mutable {
     if (written) register_ = std::move(wanted);

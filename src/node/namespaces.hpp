@@ -50,17 +50,22 @@ class Namespaces {
   Namespaces& operator=(const Namespaces&) = delete;
 
   // Before the shards run: reads the register, brings it in line with the configuration, and tells the
-  // shards. `ready` is called once, on the first shard: when every store is open, what the configuration
-  // names is there, and all shards have been told; or with what makes that impossible.
+  // shards. `ready` is called once, on the first shard: when every store is open or given up, what the
+  // configuration names is there or waits for a store, and all shards have been told; or with what makes that
+  // impossible.
   [[nodiscard]] Result<void> prepare(Ready ready);
 
-  // Reports of stores. A store that opens again may have other partitions than before; one that is given up
-  // will not.
+  // Reports of stores. A store that opens again may have other partitions than before. One that is given up
+  // had these when it was last seen; it may still open later.
   void store_opened(std::uint16_t store, std::vector<store::PartitionInfo> partitions);
-  void store_given_up(std::uint16_t store, const std::string& why);
+  void store_given_up(std::uint16_t store, std::string why, std::vector<store::PartitionInfo> partitions);
   void partition_gone(std::uint16_t store, store::PartitionId id);
   // One partition of that entity is; if all are, it goes.
   void partition_idle(std::uint32_t name_space, std::string entity);
+
+  // Writes what a store has into the data folder; `done` comes on a thread that only writes.
+  void keep_list(std::uint16_t store, std::uint64_t identity, std::vector<store::PartitionInfo> partitions,
+                 std::move_only_function<void(Result<void>)> done);
 
   // Administration; answers come on the first shard.
   template <class T>
@@ -94,6 +99,13 @@ class Namespaces {
     std::unique_ptr<Catalogue> catalogue{};
     std::unique_ptr<AdminDesk> desk{};
     std::size_t shards = 0;  // that know it
+    // Entities that the configuration wants and no store has, by lower-cased name; told when they are made.
+    struct Unmade {
+      std::string_view kind;
+      std::string name;
+    };
+    std::map<std::string, Unmade> unmade{};
+    bool is_ready = false;  // what the configuration wants of it is done, but for stores that are away
     bool is_dropped = false;
   };
 
@@ -110,6 +122,9 @@ class Namespaces {
                                                  Instant now) const;
   // What the configuration wants of entities that were there already; then ready_one().
   void merge(std::uint32_t number, Result<std::vector<NewEntity>> there);
+  // In the audit log: the namespaces that the configuration made or changed, and entities that it made.
+  void tell_namespaces(const NamespaceRegister& before) const;
+  void tell_made(Room& room) const;
   void ready_one(const Result<void>& result);
   void remove_leftovers(std::uint16_t store, std::uint32_t number,
                         const std::vector<store::PartitionInfo>& partitions);
@@ -133,7 +148,8 @@ class Namespaces {
   NamespaceRegister register_;
   std::map<std::uint32_t, std::unique_ptr<Room>> rooms_;
   std::map<std::uint32_t, std::unique_ptr<Room>> leaving_;
-  std::set<std::uint32_t> emptied_;  // of those that the register has as dropped
+  std::set<std::uint32_t> emptied_;   // of those that the register has as dropped
+  std::set<std::uint16_t> unopened_;  // stores that were not open yet: shards do not know what they have
   std::size_t not_ready_ = 0;
   Ready ready_;
   ChangeQueue changes_;

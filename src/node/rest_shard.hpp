@@ -35,6 +35,7 @@ class RestShard final : public Asker {
   void deliver(broker::Answer& answer, links::Now now) override;
   void delivered() override { follow_up(); }
   void on_room() override;
+  void give_up(std::uint16_t store, links::Now now) override { rest_.give_up(store, now); }
 
  private:
   // Refused requests, for those who look at the log closely.

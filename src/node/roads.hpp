@@ -13,6 +13,7 @@
 
 namespace omnibus::node {
 
+class AuditLog;
 class Namespaces;
 class Shard;
 class StoreHost;
@@ -41,7 +42,8 @@ struct Roads {
   std::vector<Shard*> shards{};
   std::vector<StoreHost*> stores{};  // by number; null where there is none
   Namespaces* namespaces = nullptr;
-  Clock clock{};  // of messages
+  Clock clock{};                  // of messages
+  AuditLog* audit_log = nullptr;  // of changes; null: none
 };
 
 }  // namespace omnibus::node

@@ -35,6 +35,8 @@
 #include "node/shard_http.hpp"
 #include "node/store_folders.hpp"
 #include "node/store_host.hpp"
+#include "node/store_list.hpp"
+#include "node/store_register.hpp"
 
 namespace omnibus::node {
 namespace {
@@ -89,13 +91,14 @@ struct Server::Impl final : net::ConnectionHandler {
   admin::Health health;
   admin::Health::Plane* listeners_plane = nullptr;
   std::unique_ptr<admin::HttpAdmin> http;
+  std::unique_ptr<AuditLog> audit_log;  // null: none is wanted
   std::unique_ptr<net::ShardPool> pool;
   std::vector<std::unique_ptr<Shard>> shards;  // as the pool's
   Roads roads;
+  KnownStores known_stores;  // at the start
   std::vector<std::unique_ptr<StoreHost>> stores;
   std::unique_ptr<Namespaces> namespaces;
-  auth::AccessRules default_rules;      // of the default namespace
-  std::unique_ptr<AuditLog> audit_log;  // null: none is wanted
+  auth::AccessRules default_rules;  // of the default namespace
   ShardHttp::Settings http_settings;
   std::vector<std::unique_ptr<ShardHttp>> https;  // by shard
   std::unique_ptr<MetricsDesk> metrics;
@@ -108,6 +111,8 @@ struct Server::Impl final : net::ConnectionHandler {
 
   Result<void> prepare();
   Result<void> prepare_stores();
+  Result<std::shared_ptr<StoreDoor>> door_of(std::uint16_t number, const std::string& path);
+  Result<void> write_known_stores();
   Result<void> prepare_namespaces();
   Result<Instant> namespace_created();
   Result<void> open_stores();
@@ -129,14 +134,22 @@ struct Server::Impl final : net::ConnectionHandler {
     check(false, "a stream lives on one of our shards");
     return nullptr;
   }
-  void on_http(net::HttpRequest request, net::HttpReply came) override {
+  [[nodiscard]] std::size_t index_of(const net::Reactor* reactor) const {
     std::size_t i = 0;
-    while (i < shards.size() && &shards[i]->reactor() != request.reactor) ++i;
+    while (i < shards.size() && &shards[i]->reactor() != reactor) ++i;
     check(i < shards.size(), "a request comes to one of our shards");
+    return i;
+  }
+  net::HttpResponse refusal(int status, net::Reactor& shard) override {
+    return https[index_of(&shard)]->refusal(status);
+  }
+  void on_http(net::HttpRequest request, net::HttpReply came) override {
+    const std::size_t i = index_of(request.reactor);
     net::HttpReply reply = shards[i]->counted(std::move(came));
     if (auto switched = switch_store(request)) return reply.send(*std::move(switched));
     if (is_metrics(request)) return metrics_doors[i]->answer(request, std::move(reply), wall_now());
-    if (!admin::is_management(request)) return reply.send(http->answer(request, tick_now()));
+    if (!admin::is_management(request))
+      return reply.send(http->answer(request, {tick_now(), wall_now()}, https[i]->random()));
     https[i]->handle(std::move(request), std::move(reply));
   }
   void on_trouble(const Error& what) override { spdlog::error("listener: {}", what.detail); }
@@ -197,9 +210,15 @@ Result<void> Server::Impl::prepare_stores() {
   const Config& config = options.config;
   std::size_t wished = options.storage.stores != 0 ? options.storage.stores : config.stores;
   if (wished == 0) wished = std::max(pool->size(), config.store_folders.size());
+  if (!options.ephemeral) {
+    auto known = load_store_register(folder->path());
+    if (!known) return fail(known.error());
+    known_stores = *std::move(known);
+  }
   if (!options.ephemeral)
     for (std::size_t i = 0; i < config.store_folders.size(); ++i)
-      if (auto done = place_store(folder->path(), static_cast<std::uint16_t>(i), config.store_folders[i]);
+      if (auto done = place_store(folder->path(), static_cast<std::uint16_t>(i), config.store_folders[i],
+                                  known_stores.contains(static_cast<std::uint16_t>(i)));
           !done)
         return fail(done.error());
   std::set<std::uint16_t> numbers;
@@ -209,6 +228,7 @@ Result<void> Server::Impl::prepare_stores() {
     const auto there = list_stores(folder->path());
     if (!there) return fail(there.error());
     for (const auto& store : *there) numbers.insert(store.number);
+    for (const auto& [number, identity] : known_stores) numbers.insert(number);
   }
   roads.stores.resize(*numbers.rbegin() + std::size_t{1});
   for (const std::uint16_t number : numbers) {
@@ -220,17 +240,20 @@ Result<void> Server::Impl::prepare_stores() {
                             options.config.correlation_filters_per_topic_max};
     settings.receivers_max = options.config.receivers_per_entity_max;
     settings.stall_time = options.config.store_stall_time;
+    settings.cache_bytes_max = (std::uint64_t{options.config.payload_cache_mb} << 20) / numbers.size();
+    settings.start_patience = options.storage.start_patience;
+    settings.reopen_longest = options.storage.reopen_longest;
     const auto path = store_path(folder->path(), number);
     settings.shown = path.string();
     if (!options.ephemeral) {
-      auto opened = options.storage.open_folder(path.string());
-      if (!opened) return fail(opened.error());
-      settings.folder = *std::move(opened);
-      // The store finds out by itself; this says it before anything was started.
-      if (const auto free = ReadLock::take(path); !free) return fail(free.error());
-      const auto identity = store_identity(*settings.folder);
-      if (!identity) return fail(identity.error().code, "'{}': {}", path.string(), identity.error().detail);
-      settings.identity = *identity;
+      auto door = door_of(number, path.string());
+      if (!door) return fail(door.error());
+      settings.door = *std::move(door);
+      auto list = load_store_list(folder->path(), number, settings.door->identity());
+      if (list)
+        settings.remembered = *std::move(list);
+      else if (!settings.door->is_new())
+        spdlog::warn("store={} {}: only the store itself knows what it has", number, list.error().detail);
     }
     auto& plane = health.add(fmt::format("store {}", number));
     plane.fails("recovering");
@@ -241,10 +264,50 @@ Result<void> Server::Impl::prepare_stores() {
   return {};
 }
 
+// A store that was there before is looked at by nobody here, so that the start waits for no disk. With one
+// that is new, or that nobody has written down yet, what is wrong is wrong from the beginning.
+Result<std::shared_ptr<StoreDoor>> Server::Impl::door_of(std::uint16_t number, const std::string& path) {
+  const auto& open = options.storage.open_folder;
+  if (const auto known = known_stores.find(number); known != known_stores.end())
+    return std::make_shared<StoreDoor>(path, known->second, false, open);
+  const auto opened = open(path);
+  if (!opened) return fail(opened.error());
+  if (const auto free = ReadLock::take(path); !free) return fail(free.error());
+  const auto found = store_identity(**opened);
+  if (!found) return fail(found.error().code, "'{}': {}", path, found.error().detail);
+  std::uint64_t identity = *found;
+  while (identity == 0) identity = new_seed();
+  return std::make_shared<StoreDoor>(path, identity, *found == 0, open);
+}
+
+// Before the first message is taken: from now on they are not made anew.
+Result<void> Server::Impl::write_known_stores() {
+  if (options.ephemeral) return {};
+  KnownStores all = known_stores;
+  for (const auto& store : stores) {
+    if (store->is_new())
+      return fail(Errc::io, "'{}' is new and cannot be made: the log says why", store->shown());
+    all.emplace(store->number(), store->identity());
+  }
+  if (all == known_stores) return {};
+  const auto written = folder->write_durable(store_register_file, write_store_register(all));
+  // A disk that is full needs a broker whose messages can be taken away.
+  if (!written) spdlog::error("{}: a store that is lost would be made anew", written.error().detail);
+  return {};
+}
+
 Result<void> Server::Impl::prepare_namespaces() {
   const Config& config = options.config;
   auto created = namespace_created();
   if (!created) return fail(created.error());
+  if (!config.audit_log.empty()) {
+    auto opened = AuditLog::open(
+        config.audit_log,
+        {.bytes_max = std::uint64_t{config.audit_log_mb} * 1024 * 1024, .files_max = config.audit_log_files});
+    if (!opened) return fail(opened.error());
+    audit_log = *std::move(opened);
+    roads.audit_log = audit_log.get();
+  }
   namespaces = std::make_unique<Namespaces>(Namespaces::Setting{.roads = roads,
                                                                 .reactor = (*pool)[0],
                                                                 .config = config,
@@ -272,12 +335,6 @@ Result<void> Server::Impl::prepare_namespaces() {
   judge(http_settings.tools);
   judge(http_settings.namespaces);
   management.requests_max = config.http_requests_max != 0 ? config.http_requests_max : SIZE_MAX;
-  if (!config.audit_log.empty()) {
-    auto opened = AuditLog::open(config.audit_log);
-    if (!opened) return fail(opened.error());
-    audit_log = *std::move(opened);
-  }
-  http_settings.audit_log = audit_log.get();
   http_settings.rest.polls_max = config.long_polls_max;
   http_settings.test_clock = options.test_clock;
   if (options.test_clock)
@@ -311,7 +368,7 @@ Result<Instant> Server::Impl::namespace_created() {
   return now;
 }
 
-// On the first shard, when every store is open and what was missing is made.
+// Until every store is open or given up, and what was missing is made.
 Result<void> Server::Impl::open_stores() {
   for (const auto& store : stores) store->open();
   auto ready = stores_ready.get_future();
@@ -324,7 +381,8 @@ Result<void> Server::Impl::open_stores() {
     for (const auto& store : stores) records += store->records_read();
     spdlog::info("stores are opening: {} records read so far", records);
   }
-  return ready.get();
+  if (auto done = ready.get(); !done) return done;
+  return write_known_stores();
 }
 
 // POST /$stores/3/down and /up: a store that is away, without having to break a disk. Whoever reaches the

@@ -1,12 +1,15 @@
 // The running broker: listeners, shards, stores and what they share.
 //
 // start() returns when every store is open, what the configuration names is there, and every address is
-// listened on. Shutdown has steps, so that the caller can cut it short: begin_shutdown() stops accepting and
-// closes every connection with the right frames, drained() tells when all are gone; close_stores() then
-// closes the journals, stores_closed() tells when that is done. The destructor closes stores that nobody
-// closed, within a limit, and ends what is left at once. Owned by the main thread.
+// listened on. A store that was there before and does not open is given up: the rest is served, and the store
+// when it comes. The start fails when none opens, or a new one cannot be made. Shutdown has steps, so that
+// the caller can cut it short: begin_shutdown() stops accepting and closes every connection with the right
+// frames, drained() tells when all are gone; close_stores() then closes the journals, stores_closed() tells
+// when that is done. The destructor closes stores that nobody closed, within a limit, and ends what is left
+// at once. Owned by the main thread.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -26,6 +29,10 @@ struct StorageOptions {
   std::size_t commands_max = 4096;  // that wait for one store
   std::size_t answers_max = 4096;   // that wait for one shard
   std::uint64_t segment_bytes = 64u << 20;
+  // A store that fails at the start is waited for so long.
+  std::chrono::milliseconds start_patience{5000};
+  // One that failed is opened again after ever longer, at most this.
+  std::chrono::milliseconds reopen_longest = std::chrono::seconds{30};
   // How a store's folder is opened; a test can put something in between.
   std::function<Result<std::shared_ptr<journal::Folder>>(const std::string&)> open_folder =
       journal::open_posix_folder;

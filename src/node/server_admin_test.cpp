@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 #include <thread>
 
@@ -235,6 +236,107 @@ TEST_F(ServerAdmin, ConcurrentChangesOfOneEntityAreKeptApart) {
     }
     EXPECT_EQ(removed, 1);
   }
+}
+
+// Each of several updates at once is done as a whole or told that another is under way; what is there in the
+// end is what one of them said. Without the condition it would be a creation.
+TEST_F(ServerAdmin, ConcurrentUpdatesAreWholeOrRefused) {
+  const auto server = start(options_with(4, R"("Queues": [{"Name": "q"},
+      {"Name": "p", "Properties": {"EnablePartitioning": true}}])"));
+  ASSERT_TRUE(server);
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(std::make_unique<HttpClient>(server->addresses()[0]));
+  int refused = 0;
+  for (int round = 0; round < 20; ++round) {
+    const std::string target = round % 2 == 0 ? "/q" : "/p";
+    std::vector<std::string> done;
+    const auto says = [&](std::size_t i) {
+      return fmt::format("<MaxDeliveryCount>{0}</MaxDeliveryCount>", 50 * (round + 1) + static_cast<int>(i));
+    };
+    for (std::size_t i = 0; i < clients.size(); ++i)
+      clients[i]->send("PUT", target,
+                       HttpClient::entry(fmt::format("<QueueDescription>{0}<UserMetadata>{1}</UserMetadata>"
+                                                     "</QueueDescription>",
+                                                     says(i), i)),
+                       i == 0       ? ""
+                       : i % 2 == 0 ? "If-Match: *\r\n"
+                                    : "If-Match: \"tag\"\r\n");
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      const auto answer = clients[i]->receive();
+      if (i == 0) {
+        EXPECT_EQ(answer.status, 409) << answer.body;
+        EXPECT_THAT(answer.body, HasSubstr("SubCode=40900.")) << "no condition: it exists";
+      } else if (answer.status == 200) {
+        done.push_back(fmt::format("{}-{}", says(i), i));
+      } else {
+        ++refused;
+        EXPECT_EQ(answer.status, 409) << answer.body;
+        EXPECT_THAT(answer.body, HasSubstr("SubCode=40901."));
+      }
+    }
+    ASSERT_FALSE(done.empty()) << "one of them was the first";
+    const auto now = clients[0]->ask("GET", target).body;
+    EXPECT_TRUE(std::ranges::any_of(done, [&](const std::string& one) {
+      const auto dash = one.rfind('-');
+      return now.contains(one.substr(0, dash)) &&
+             now.contains(fmt::format("<UserMetadata>{}<", one.substr(dash + 1)));
+    })) << now;
+  }
+  EXPECT_GT(refused, 0) << "they did meet";
+}
+
+// An update looks first and changes then. What came under the name in between stays as it was made.
+TEST_F(ServerAdmin, AnUpdateDoesNotHitWhatCameUnderTheNameSince) {
+  const auto server = start(options_with(4, R"("Queues": [{"Name": "q"}])"));
+  ASSERT_TRUE(server);
+  std::vector<std::jthread> updating;
+  for (int i = 0; i < 3; ++i)
+    updating.emplace_back([&](const std::stop_token& stop) {
+      HttpClient http(server->addresses()[0]);
+      while (!stop.stop_requested()) {
+        const auto answer =
+            http.update("/q", "<QueueDescription><UserMetadata>x</UserMetadata></QueueDescription>");
+        EXPECT_THAT(answer.status, testing::AnyOf(200, 404, 409, 400)) << answer.body;
+      }
+    });
+  HttpClient http(server->addresses()[0]);
+  constexpr std::string_view kinds[] = {
+      "<QueueDescription><RequiresSession>true</RequiresSession></QueueDescription>", "<TopicDescription/>",
+      "<QueueDescription><RequiresDuplicateDetection>true</RequiresDuplicateDetection></QueueDescription>",
+      "<QueueDescription/>"};
+  for (int round = 0; round < 60; ++round) {
+    wait_until([&] { return http.ask("DELETE", "/q").status != 409; });
+    const auto description = kinds[round % 4];
+    const auto made = http.put("/q", description);
+    ASSERT_EQ(made.status, 201) << made.body;
+    for (int look = 0; look < 3; ++look) {
+      const auto now = http.ask("GET", "/q").body;
+      EXPECT_THAT(now, HasSubstr(round % 4 == 1 ? "<TopicDescription" : "<QueueDescription"));
+      if (round % 4 == 1) continue;
+      EXPECT_THAT(now, HasSubstr(round % 4 == 0 ? "<RequiresSession>true<" : "<RequiresSession>false<"));
+      EXPECT_THAT(now, HasSubstr(round % 4 == 2 ? "<RequiresDuplicateDetection>true<"
+                                                : "<RequiresDuplicateDetection>false<"));
+    }
+  }
+}
+
+// A document is replaced as a whole: what it does not name is no more.
+TEST_F(ServerAdmin, AnUpdateOfAnExchangeCanClearItsAlternate) {
+  const auto server = start(options_with(2, ""));
+  ASSERT_TRUE(server);
+  HttpClient http(server->addresses()[0]);
+  constexpr std::string_view json = "Content-Type: application/json\r\n";
+  constexpr std::string_view both = "Content-Type: application/json\r\nIf-Match: *\r\n";
+  EXPECT_EQ(http.ask("PUT", "/rest", R"({"Type": "Fanout"})", json).status, 201);
+  EXPECT_EQ(http.ask("PUT", "/x", R"({"Type": "Direct", "AlternateExchange": "rest"})", json).status, 201);
+  const auto shown = [&] { return http.ask("GET", "/x", "", "Accept: application/json\r\n").body; };
+  EXPECT_THAT(shown(), HasSubstr(R"("AlternateExchange":"rest")"));
+  // What it shares with topics is changed without it.
+  EXPECT_EQ(http.update("/x", "<TopicDescription><UserMetadata>x</UserMetadata></TopicDescription>").status,
+            200);
+  EXPECT_THAT(shown(), HasSubstr(R"("AlternateExchange":"rest")"));
+  EXPECT_EQ(http.ask("PUT", "/x", R"({"Type": "Direct"})", both).status, 200);
+  EXPECT_THAT(shown(), Not(HasSubstr("AlternateExchange")));
 }
 
 // A connection that goes before its answer harms nobody.

@@ -73,6 +73,85 @@ TEST_F(ServerMetrics, MessagesAreCountedOnTheirWay) {
   EXPECT_EQ(value(scrape(http), R"(omnibus_http_responses_total{code="2xx"})"), 1);
 }
 
+// Stores share what the configuration gives; what does not fit is read back.
+TEST_F(ServerMetrics, WaitingMessagesTakeNoMoreMemoryThanTheyMay) {
+  auto options = options_with(2, R"("Queues": [{"Name": "orders"}])");
+  options.config.payload_cache_mb = 1;
+  const auto server = start(std::move(options));
+  ASSERT_TRUE(server);
+  AmqpClient client(server->addresses()[0]);
+  const std::string large(64u << 10, 'x');
+  auto& sender = client.attach(Role::sender, "orders");
+  for (int i = 0; i < 32; ++i) ASSERT_TRUE(client.send(sender, numbered(1, fmt::format("{}{}-", large, i))));
+
+  HttpClient http(server->addresses()[0]);
+  const auto text = scrape(http);
+  const double cached = *value(text, R"(omnibus_store_cache_bytes{store="0"})") +
+                        *value(text, R"(omnibus_store_cache_bytes{store="1"})");
+  EXPECT_GT(cached, 256 << 10);
+  EXPECT_LE(cached, 512 << 10) << "one queue is in one store, and has half of it";
+  const auto bodies = take(client, "orders", 32);
+  ASSERT_EQ(bodies.size(), 32u);
+  for (std::size_t i = 0; i < bodies.size(); ++i) EXPECT_EQ(bodies[i], fmt::format("{}{}-0", large, i));
+}
+
+TEST_F(ServerMetrics, WhatBecomesOfMessagesIsCounted) {
+  auto options = options_with(2, R"("Queues": [
+      {"Name": "dead"}, {"Name": "locks", "Properties": {"LockDuration": "PT1M", "DefaultMessageTimeToLive": "P1D"}},
+      {"Name": "ttl", "Properties": {"DefaultMessageTimeToLive": "PT5S"}},
+      {"Name": "ttl-dead", "Properties": {"DefaultMessageTimeToLive": "PT5S",
+        "DeadLetteringOnMessageExpiration": true}},
+      {"Name": "same", "Properties": {"RequiresDuplicateDetection": true,
+        "DuplicateDetectionHistoryTimeWindow": "PT10M"}}])");
+  options.test_clock = true;
+  const auto server = start(std::move(options));
+  ASSERT_TRUE(server);
+  HttpClient http(server->addresses()[0]);
+  AmqpClient client(server->addresses()[0]);
+  ASSERT_TRUE(client.send(client.attach(Role::sender, "dead"), numbered(3)));
+  auto& rejects = client.attach(Role::receiver, "dead");
+  rejects.grant(2);
+  EXPECT_EQ(client.receive(rejects, 2).size(), 2u);
+  rejects.disposition(client.of(rejects).deliveries[0].id, amqp::State::rejected_without_error(), false);
+  EXPECT_TRUE(client.until([&] { return !client.of(rejects).outcomes.empty(); }));
+
+  ASSERT_TRUE(client.send(client.attach(Role::sender, "locks"), numbered(3)));
+  auto& holds = client.attach(Role::receiver, "locks");
+  holds.grant(2);
+  EXPECT_EQ(client.receive(holds, 2).size(), 2u);
+  ASSERT_TRUE(client.send(client.attach(Role::sender, "ttl"), numbered(2)));
+  ASSERT_TRUE(client.send(client.attach(Role::sender, "ttl-dead"), numbered(4)));
+  auto& sender = client.attach(Role::sender, "same");
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(client.send(sender, numbered(2)));
+  const auto of = [](const char* family, const char* queue) {
+    return fmt::format(R"({}{{entity="{}",kind="queue"}})", family, queue);
+  };
+  auto text = scrape(http);
+  EXPECT_EQ(value(text, of("omnibus_message_locks_expired_total", "locks")), 0);
+  EXPECT_EQ(value(text, of("omnibus_messages_expired_total", "ttl")), 0);
+
+  EXPECT_EQ(http.ask("POST", "/$omnibus/clock", R"({"advance": "PT2M"})").status, 200);
+  text = scrape(http);
+  EXPECT_EQ(value(text, of("omnibus_messages_dead_lettered_total", "dead")), 1);
+  EXPECT_EQ(value(text, of("omnibus_messages_dead_letter", "dead")), 1);
+  EXPECT_EQ(value(text, of("omnibus_message_locks_expired_total", "locks")), 2);
+  EXPECT_EQ(value(text, of("omnibus_messages_locked", "locks")), 0);
+  EXPECT_EQ(value(text, of("omnibus_messages_active", "locks")), 3);
+  EXPECT_EQ(value(text, of("omnibus_messages_expired_total", "locks")), 0);
+  EXPECT_EQ(value(text, of("omnibus_messages_expired_total", "ttl")), 2);
+  EXPECT_EQ(value(text, of("omnibus_messages_dead_lettered_total", "ttl")), 0);
+  EXPECT_EQ(value(text, of("omnibus_messages_active", "ttl")), 0);
+  EXPECT_EQ(value(text, of("omnibus_messages_expired_total", "ttl-dead")), 4);
+  EXPECT_EQ(value(text, of("omnibus_messages_dead_lettered_total", "ttl-dead")), 4);
+  EXPECT_EQ(value(text, of("omnibus_messages_dead_letter", "ttl-dead")), 4);
+  EXPECT_EQ(value(text, of("omnibus_messages_duplicate_total", "same")), 4);
+  EXPECT_EQ(value(text, of("omnibus_messages_active", "same")), 2);
+  for (const char* store : {"0", "1"})
+    EXPECT_EQ(
+        value(text, fmt::format(R"(omnibus_journal_sync_seconds_bucket{{store="{}",le="+Inf"}})", store)),
+        value(text, fmt::format(R"(omnibus_journal_sync_seconds_count{{store="{}"}})", store)));
+}
+
 TEST_F(ServerMetrics, WhatIsRefusedIsCountedByItsCondition) {
   auto options = options_with(1, R"("Queues": [{"Name": "q", "Properties": {"RequiresSession": true}}])");
   const auto server = start(std::move(options));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "broker/partition_key.hpp"
 #include "node/server_rig.hpp"
 #include "node/store_folders.hpp"
+#include "node/store_register.hpp"
 
 namespace omnibus::node {
 namespace {
@@ -234,7 +236,8 @@ TEST_F(ServerPartitions, ForwardingUsesTheKeyAgain) {
   }
 }
 
-// A crash in the middle of its making leaves an entity with some of its partitions.
+// A crash in the middle of its making leaves an entity with some of its partitions; so does a disk that is
+// lost for good, whose store is made anew when its entry is taken out of the register.
 TEST_F(ServerPartitions, AnEntityThatIsThereInPartIsServedWhenItIsWhole) {
   std::filesystem::path lost;
   {
@@ -243,6 +246,10 @@ TEST_F(ServerPartitions, AnEntityThatIsThereInPartIsServedWhenItIsWhole) {
     lost = store_path(server->data(), 2);
   }
   std::filesystem::remove_all(lost);
+  auto known = load_store_register(folder_->path() / "data");
+  ASSERT_TRUE(known);
+  ASSERT_EQ(known->erase(2), 1u);
+  std::ofstream(folder_->path() / "data" / store_register_file) << write_store_register(*known);
   {
     const auto server = start(options(R"("Queues": [])"));
     ASSERT_TRUE(server);

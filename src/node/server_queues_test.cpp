@@ -235,7 +235,9 @@ TEST_F(ServerQueues, AStoreInUseIsAStartErrorThatNamesIt) {
   }
   const auto lock = DataFolder::open(folder_->path() / "data" / "store-0");
   ASSERT_TRUE(lock);
-  const auto refused = Server::start(options(1, one_queue));
+  auto with = options(1, one_queue);
+  with.storage.start_patience = 300ms;
+  const auto refused = Server::start(std::move(with));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().detail, testing::AllOf(HasSubstr("store-0"), HasSubstr("in use")));
 }

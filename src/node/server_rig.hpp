@@ -29,6 +29,8 @@ class ServerRig : public testing::Test {
     options.data = folder_->path() / "data";
     options.listen = {"127.0.0.1:0"};
     options.storage.segment_bytes = 1u << 20;
+    options.storage.reopen_longest =
+        std::chrono::seconds{1};  // so that nobody waits long for one that is back
     auto reading = read_config(fmt::format(R"({{"UserConfig": {{"Namespaces": [{{{}}}]}}}})", entities), "");
     EXPECT_TRUE(reading.config) << entities;
     for (const auto& finding : reading.findings) ADD_FAILURE() << to_text(finding);

@@ -143,6 +143,20 @@ void Shard::take_answers(std::span<ConnectionAnswer> batch) {
     if (const auto asker = askers_.find(number); asker != askers_.end()) asker->second->delivered();
 }
 
+void Shard::give_up(std::uint16_t store) {
+  post([this, store] {
+    std::vector<std::uint32_t> numbers;
+    for (const auto& [number, asker] : askers_) numbers.push_back(number);
+    const links::Now now = this->now();
+    for (const std::uint32_t number : numbers) {
+      const auto asker = askers_.find(number);
+      if (asker == askers_.end()) continue;
+      asker->second->give_up(store, now);
+      asker->second->delivered();
+    }
+  });
+}
+
 bool Shard::is_available(std::uint16_t store) const { return place_.roads->stores.at(store)->is_available(); }
 
 bool Shard::send(std::uint32_t connection, const links::Route& route, broker::Command& command) {

@@ -43,6 +43,8 @@ class Asker {
   virtual void delivered() = 0;
   // There is room on a road that was full.
   virtual void on_room() = 0;
+  // The disk of a store does not answer: no send waits for it. Then delivered(), as after answers.
+  virtual void give_up(std::uint16_t store, links::Now now) = 0;
 };
 
 // What all shards obey; made before they run and not changed after.
@@ -80,6 +82,9 @@ class Shard {
   void change_directory(std::uint32_t name_space, std::shared_ptr<const DirectoryChanges> changes);
   // Where answers for connections of this shard go. Any thread.
   [[nodiscard]] net::Mailbox<ConnectionAnswer>& answers() { return answers_; }
+
+  // A store is down because its disk does not answer; whoever sends to it from here hears so. Any thread.
+  void give_up(std::uint16_t store);
 
   // A number under which `asker` sends commands and hears answers, until leave().
   [[nodiscard]] std::uint32_t enter(Asker& asker);

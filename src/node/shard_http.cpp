@@ -1,5 +1,7 @@
 #include "node/shard_http.hpp"
 
+#include "admin/feeds.hpp"
+
 namespace omnibus::node {
 
 // All that serves one namespace on this shard.
@@ -10,7 +12,7 @@ struct ShardHttp::Desk {
         rest_settings(all.rest),
         tool_settings(all.tools),
         random(seed),
-        door(*space->facts().desk, shard.reactor(), all.audit_log),
+        door(*space->facts().desk, shard.reactor(), roads.audit_log, space->facts().name),
         service(management, space->validator(), door, random),
         rest(shard, space, door, rest_settings, tool_settings, all.test_clock ? &roads.clock : nullptr, roads,
              random.next()) {
@@ -38,7 +40,7 @@ ShardHttp::ShardHttp(const Settings& settings, Namespaces& namespaces, Roads& ro
       roads_(roads),
       shard_(shard),
       random_(seed),
-      namespaces_(settings.namespaces, namespaces, shard.reactor(), random_) {}
+      namespaces_(settings.namespaces, namespaces, shard.reactor(), random_, roads.audit_log) {}
 
 ShardHttp::~ShardHttp() = default;
 
@@ -50,6 +52,26 @@ void ShardHttp::handle(net::HttpRequest request, net::HttpReply reply) {
   Desk& desk = desk_of(space);
   if (desk.rest.handle(request, reply)) return;
   desk.service.handle(std::move(request), std::move(reply), wall_now());
+}
+
+net::HttpResponse ShardHttp::refusal(int status) {
+  const auto text = [status]() -> std::string_view {
+    switch (status) {
+      case 408:
+        return "The request did not come in time.";
+      case 413:
+        return "The body of the request is too large.";
+      case 431:
+        return "The header of the request is too large.";
+      case 503:
+        return "There are too many connections.";
+      default:
+        return "This is no HTTP request.";
+    }
+  }();
+  const std::string& name_space = shard_.spaces().of_host("")->facts().name;
+  return admin::error_response({status, status == 503 ? 50004 : 40000}, text, name_space, wall_now(),
+                               random_);
 }
 
 ShardHttp::Desk& ShardHttp::desk_of(const std::shared_ptr<Space>& space) {

@@ -10,7 +10,6 @@
 #include "admin/management_service.hpp"
 #include "base/random.hpp"
 #include "net/http.hpp"
-#include "node/audit_log.hpp"
 #include "node/namespace_service.hpp"
 #include "node/rest_shard.hpp"
 #include "node/shard.hpp"
@@ -26,7 +25,6 @@ class ShardHttp {
     rest::ToolSettings tools{};
     NamespaceService::Settings namespaces{};
     bool test_clock = false;
-    AuditLog* audit_log = nullptr;  // null: none
   };
   // All outlive it. Made before the shard runs.
   ShardHttp(const Settings& settings, Namespaces& namespaces, Roads& roads, Shard& shard, std::uint64_t seed);
@@ -35,6 +33,9 @@ class ShardHttp {
   ShardHttp& operator=(const ShardHttp&) = delete;
 
   void handle(net::HttpRequest request, net::HttpReply reply);
+  // In the form of the management API, to what never became a request.
+  [[nodiscard]] net::HttpResponse refusal(int status);
+  [[nodiscard]] Random& random() { return random_; }
 
  private:
   struct Desk;

@@ -42,10 +42,12 @@ Result<std::vector<StoreFolder>> list_stores(const fs::path& data) {
   return result;
 }
 
-Result<void> place_store(const fs::path& data, std::uint16_t number, const fs::path& folder) {
+Result<void> place_store(const fs::path& data, std::uint16_t number, const fs::path& folder, bool is_known) {
   const fs::path link = store_path(data, number);
   std::error_code trouble;
-  fs::create_directories(folder, trouble);
+  if (is_known && fs::read_symlink(link, trouble).lexically_normal() == folder.lexically_normal()) return {};
+  trouble.clear();
+  if (!is_known) fs::create_directories(folder, trouble);
   if (trouble)
     return fail(Errc::io, "cannot make the folder '{}' of store {}: {}", folder.string(), number,
                 trouble.message());

@@ -24,9 +24,10 @@ struct StoreFolder {
 [[nodiscard]] Result<std::vector<StoreFolder>> list_stores(const std::filesystem::path& data);
 
 // Puts a store that is not there yet into a folder elsewhere, by a link in the data folder: whoever looks at
-// the data folder finds it. `invalid_field` when it is there already, in another place.
+// the data folder finds it. `invalid_field` when it is there already, in another place. `is_known`: it was
+// there before, so its folder is not made, and not looked at when the link is as it should be.
 [[nodiscard]] Result<void> place_store(const std::filesystem::path& data, std::uint16_t number,
-                                       const std::filesystem::path& folder);
+                                       const std::filesystem::path& folder, bool is_known = false);
 
 // The identity of the store in a folder; 0: there is none yet. Reads the heads of its segments.
 [[nodiscard]] Result<std::uint64_t> store_identity(journal::Folder& folder);

@@ -52,6 +52,18 @@ TEST_F(StoreFolders, AStoreCanLieElsewhere) {
   EXPECT_FALSE(place_store(data_, 2, disk)) << "what is there does not move by itself";
 }
 
+TEST_F(StoreFolders, OfAStoreThatWasThereOnlyTheLinkIsMade) {
+  const auto disk = data_ / "disk" / "omnibus";
+  ASSERT_TRUE(place_store(data_, 1, disk));
+  fs::remove_all(data_ / "disk");
+  EXPECT_TRUE(place_store(data_, 1, disk, true));
+  EXPECT_FALSE(fs::exists(disk)) << "its disk is not mounted";
+  EXPECT_FALSE(place_store(data_, 1, data_ / "another", true));
+  EXPECT_TRUE(place_store(data_, 3, disk, true));
+  EXPECT_EQ(list_stores(data_)->size(), 2u);
+  EXPECT_FALSE(fs::exists(disk));
+}
+
 TEST_F(StoreFolders, AFolderInUseIsNotLookedAt) {
   const auto refused = ReadLock::take(data_);
   ASSERT_FALSE(refused);

@@ -1,6 +1,5 @@
 #include "node/store_host.hpp"
 
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -20,12 +19,12 @@ using store::StoreState;
 
 // The wall clock can jump ahead of a timer that counts; so late is it noticed.
 constexpr auto timer_longest = 10s;
-// A store that fails at the start is tried again for so long.
-constexpr auto start_patience = 5s;
 // A clock that was moved is told to be so after this, also when a store is not done with it.
 constexpr auto catch_up_longest = 10s;
-// Looks are counted, not time: a process that was stopped for a while says nothing about its disk.
-constexpr auto look_every = 1s;
+// Looks are counted, not time: a process that was stopped for a while says nothing about its disk. The first
+// look comes up to a sixteenth of the time after the disk stopped, and fourteen more find it unchanged.
+constexpr std::uint32_t looks_in_stall_time = 16;
+constexpr std::uint32_t looks_until_stall = 14;
 
 std::uint64_t entropy() {
   std::random_device device;
@@ -37,6 +36,8 @@ store::StoreSettings store_settings(const StoreHostSettings& host) {
   settings.number = host.number;
   settings.rule_limits = host.rule_limits;
   settings.receivers_max = host.receivers_max;
+  settings.cache_bytes_max = host.cache_bytes_max;
+  settings.reopen_longest = host.reopen_longest;
   settings.errands_wait = true;
   settings.seed = entropy();
   return settings;
@@ -57,11 +58,13 @@ StoreHost::StoreHost(StoreHostSettings settings, const Roads& roads, Shard& home
       answers_(roads.shards.size()),
       timer_(reactor_),
       catch_up_timer_(reactor_),
-      give_up_(reactor_),
       watch_(reactor_),
+      start_watch_(reactor_),
+      listed_(std::exchange(settings_.remembered, {})),
+      list_timer_(reactor_),
       choice_(random_),
       retry_(reactor_) {
-  if (settings_.folder) {
+  if (settings_.door) {
     writing_ = std::make_unique<journal::IoThread>();
     reading_ = std::make_unique<journal::IoThread>();
     background_ = std::make_unique<journal::IoThread>();
@@ -70,86 +73,59 @@ StoreHost::StoreHost(StoreHostSettings settings, const Roads& roads, Shard& home
   store_ =
       std::make_unique<store::Store>(store_settings(settings_), owner_of_store,
                                      [this](journal::JournalOwner& owner) { return make_journal(owner); });
+  store_->expect(listed_);
 }
 
 StoreHost::~StoreHost() = default;
 
 std::unique_ptr<journal::Journal> StoreHost::make_journal(journal::JournalOwner& owner) {
   const auto post = [&reactor = reactor_](journal::Task task) { reactor.post(std::move(task)); };
-  if (!settings_.folder) return std::make_unique<journal::MemoryJournal>(post, owner);
+  if (!settings_.door) return std::make_unique<journal::MemoryJournal>(post, owner);
   journal::FileJournalSettings settings;
-  settings.store = settings_.identity;
-  while (settings.store == 0) settings.store = entropy();
+  settings.store = settings_.door->identity();
   settings.segment_bytes = settings_.segment_bytes;
+  // Recovery is done in pieces; while they come, the disk answers.
+  const auto background = [this](journal::Task task) {
+    background_->run([this, task = std::move(task)]() mutable {
+      task();
+      steps_.fetch_add(1, std::memory_order_relaxed);
+    });
+  };
   return std::make_unique<journal::FileJournal>(
-      settings_.folder, settings,
-      journal::Runners{post, writing_->runner(), reading_->runner(), background_->runner(), tick_now}, owner);
+      settings_.door, settings,
+      journal::Runners{post, writing_->runner(), reading_->runner(), background, tick_now}, owner);
 }
 
 void StoreHost::post(net::Task task) { reactor_.post(while_alive(life_, std::move(task))); }
 
-// The life of a store
-
-void StoreHost::open() {
-  post([this] {
-    opening_since_ = reactor_.now();
-    store_->open();
-    arm(store_->next_deadline());
-  });
-}
-
-void StoreHost::close(std::move_only_function<void()> done) {
-  post([this, done = std::move(done)]() mutable {
-    if (state_ == StoreState::closed) return done();
-    store_->close(now(), std::move(done));
-    arm(store_->next_deadline());
-  });
-}
-
-namespace {
-
-// A document has an Id; one that came without gets it when it is stored. [EX 2.3]
-std::string with_id(std::string document, Random& random) {
-  if (document.starts_with(R"({"Id":)")) return document;
-  amqp::Uuid id;
-  for (std::size_t i = 0; i < id.bytes.size(); ++i) id.bytes.at(i) = static_cast<std::uint8_t>(random.next());
-  id.bytes[6] = static_cast<std::uint8_t>((id.bytes[6] & 0x0f) | 0x40);  // version 4 [RFC 4122 §4.4]
-  id.bytes[8] = static_cast<std::uint8_t>((id.bytes[8] & 0x3f) | 0x80);
-  const bool is_empty = document == "{}";
-  document.insert(1, fmt::format(R"("Id":"{}"{})", amqp::to_text(id), is_empty ? "" : ","));
-  return document;
-}
-
-}  // namespace
-
-void StoreHost::create(NewEntity entity, store::PartitionId topic, std::uint32_t name_space, Created done) {
-  post([this, entity = std::move(entity), topic, name_space, done = std::move(done)]() mutable {
+void StoreHost::create(NewEntity entity, store::PartitionId topic, std::uint32_t name_space,
+                       store::PartitionState state, Created done) {
+  post([this, entity = std::move(entity), topic, name_space, state, done = std::move(done)]() mutable {
     const Instant now = this->now();
     // The store is not asked from inside its own callback.
     auto made = [this, done = std::move(done)](Result<store::PartitionId> id) mutable {
       post([this, done = std::move(done), id = std::move(id)]() mutable {
         if (!id) return done(fail(id.error()));
+        list_changed();
         auto info = store_->find(*id);
-        if (!info) return done(fail(Errc::internal_error, "it went as soon as it came"));
+        if (!info) return done(fail(Errc::not_found, "it went as soon as it came"));
         done(*std::move(info));
       });
     };
     if (auto* queue = std::get_if<NewQueue>(&entity)) {
       store_->create_partition(now, store::PartitionId::none, queue->settings.name, queue->settings,
-                               std::move(made), std::move(queue->notes), name_space);
+                               std::move(made), std::move(queue->notes), name_space, state);
     } else if (auto* new_topic = std::get_if<NewTopic>(&entity)) {
-      if (new_topic->settings.exchange)
-        new_topic->document = with_id(std::move(new_topic->document), random_);
       store_->create_topic(now,
                            {.name = new_topic->settings.name,
                             .settings = new_topic->settings,
                             .document = std::move(new_topic->document),
                             .notes = std::move(new_topic->notes),
-                            .name_space = name_space},
+                            .name_space = name_space,
+                            .state = state},
                            std::move(made));
     } else {
       auto& subscription = std::get<NewSubscription>(entity);
-      if (subscription.exchange) subscription.document = with_id(std::move(subscription.document), random_);
       for (auto& rule : subscription.rules) rule.created = now;
       store_->create_subscription(now,
                                   {.topic = topic,
@@ -158,7 +134,8 @@ void StoreHost::create(NewEntity entity, store::PartitionId topic, std::uint32_t
                                    .rules = std::move(subscription.rules),
                                    .binding = std::move(subscription.binding),
                                    .document = std::move(subscription.document),
-                                   .notes = std::move(subscription.notes)},
+                                   .notes = std::move(subscription.notes),
+                                   .state = state},
                                   std::move(made));
     }
     end_turn(now);
@@ -171,12 +148,14 @@ void StoreHost::update(store::PartitionInfo wanted, std::optional<rules::Binding
     auto updated = [this, id = wanted.id, done = std::move(done)](const Result<void>& changed) mutable {
       post([this, id, done = std::move(done), changed]() mutable {
         if (!changed) return done(fail(changed.error()));
+        list_changed();
         auto info = store_->find(id);
         if (!info) return done(fail(Errc::not_found, "it is gone"));
         done(*std::move(info));
       });
     };
-    store::Beside beside{std::move(wanted.notes), std::move(wanted.document), std::move(binding)};
+    store::Beside beside{std::move(wanted.notes), std::move(wanted.document), std::move(binding),
+                         wanted.state, wanted.revision};
     if (wanted.kind == store::PartitionKind::topic)
       store_->update_topic(now, wanted.id, wanted.topic_settings, std::move(updated), std::move(beside));
     else
@@ -188,7 +167,10 @@ void StoreHost::update(store::PartitionInfo wanted, std::optional<rules::Binding
 void StoreHost::remove(store::PartitionId id, Removed done) {
   post([this, id, done = std::move(done)]() mutable {
     const Instant now = this->now();
-    store_->delete_partition(now, id, std::move(done));
+    store_->delete_partition(now, id, [this, done = std::move(done)](Result<void> removed) mutable {
+      if (removed) list_changed();
+      done(std::move(removed));
+    });
     end_turn(now);
   });
 }
@@ -263,7 +245,8 @@ void StoreHost::bring_back() {
 // Only while the disk owes something.
 void StoreHost::watch() {
   if (!watch_.armed() && store_->waits_behind())
-    watch_.arm(reactor_.now() + look_every, [this] { look_at_disk(); });
+    watch_.arm(reactor_.now() + std::chrono::milliseconds{settings_.stall_time} / looks_in_stall_time,
+               [this] { look_at_disk(); });
 }
 
 void StoreHost::look_at_disk() {
@@ -276,11 +259,14 @@ void StoreHost::look_at_disk() {
     spdlog::info("store={} the disk answers again", settings_.number);
     // A failure that came of it shows itself now.
     if (!taken_down_) store_->restore(now);
-  } else if (looks_ >= settings_.stall_time / look_every && state_ == StoreState::open) {
+  } else if (looks_ >= looks_until_stall && state_ == StoreState::open) {
     stalled_ = true;
-    // What is on its way to the disk is answered when it comes back; nobody else waits for it.
     store_->fail(now, "its disk does not answer");
   }
+  // Sends that are on their way to the disk do not wait for it either: once it takes no more, they go
+  // elsewhere or are told that nobody knows [SB 4.6, 9.10]. Everything else is answered when it is back.
+  if (looks_ == looks_until_stall)
+    for (Shard* shard : roads_.shards) shard->give_up(settings_.number);
   end_turn(now);
 }
 
@@ -294,6 +280,7 @@ void StoreHost::start_errands() {
 
 void StoreHost::on_state(StoreState state, const std::string& why) {
   state_ = state;
+  hangs_ = false;
   available_.store(state == StoreState::open, std::memory_order_relaxed);
   tell_health();
   if (state == StoreState::open) {
@@ -308,50 +295,18 @@ void StoreHost::on_state(StoreState state, const std::string& why) {
     forwards_.clear();
     forwards_under_way_.clear();
     forwards_later_.clear();
+    why_ = why;
     post([this, why] { failed(why); });
   }
-}
-
-void StoreHost::opened() {
-  if (state_ != StoreState::open) return;
-  auto partitions = store_->partitions();
-  std::uint64_t messages = 0;  // each copy of a topic's message is one
-  std::uint64_t entities = 0;
-  for (const auto& partition : partitions) {
-    if (partition.kind != store::PartitionKind::subscription) ++entities;
-    if (const auto topic = store_->topic_counts(partition.id)) messages += topic->scheduled;
-    if (const auto counts = store_->counts(partition.id))
-      messages += counts->active + counts->deferred + counts->scheduled + counts->dead_letter +
-                  counts->transfer_dead_letter + counts->transfer;
-  }
-  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(reactor_.now() - opening_since_);
-  spdlog::info("store={} {}: {} records read, {} entities, {} subscriptions, {} messages, {} ms",
-               settings_.number, was_open_ ? "open again" : "open", records_read(), entities,
-               partitions.size() - entities, messages, took.count());
-  was_open_ = true;
-  roads_.namespaces->store_opened(settings_.number, std::move(partitions));
-}
-
-void StoreHost::failed(const std::string& why) {
-  if (state_ == StoreState::failed) spdlog::error("store={} failed: {}", settings_.number, why);
-  arm(store_->next_deadline());
-  if (!was_open_ && !give_up_.armed())
-    give_up_.arm(reactor_.now() + start_patience, [this, why] {
-      if (was_open_) return;
-      // A long recovery that has begun may still end well.
-      if (state_ == StoreState::failed)
-        roads_.namespaces->store_given_up(settings_.number, why);
-      else
-        failed(why);
-    });
 }
 
 void StoreHost::tell_health() {
   switch (state_) {
     case StoreState::open:
+      if (reads_fail_) return plane_.fails("reads fail");
       return full_ ? plane_.fails("full") : plane_.serves(true);
     case StoreState::opening:
-      return plane_.fails("recovering");
+      return plane_.fails(hangs_ ? "stalled" : "recovering");
     case StoreState::failed:
       return plane_.fails(stalled_ ? "stalled" : "failed");
     case StoreState::closing:
@@ -362,6 +317,7 @@ void StoreHost::tell_health() {
 
 void StoreHost::on_partition_gone(store::PartitionId id, const std::string& name) {
   spdlog::info("store={} entity='{}' is gone", settings_.number, name);
+  list_changed();
   roads_.namespaces->partition_gone(settings_.number, id);
 }
 
@@ -381,6 +337,12 @@ void StoreHost::on_damage(const journal::Damage& damage) {
                 damage.bytes, damage.what);
 }
 
+void StoreHost::on_cut(journal::Position from, std::uint64_t bytes) {
+  spdlog::warn(
+      "store={} {} bytes are cut off at {}, the end of the log: a write that had not ended, or damage",
+      settings_.number, bytes, journal::to_string(from));
+}
+
 void StoreHost::on_space(bool enough) {
   if (full_ != enough) return;
   full_ = !enough;
@@ -391,6 +353,16 @@ void StoreHost::on_space(bool enough) {
     spdlog::info("store={} there is space again", settings_.number);
 }
 
+void StoreHost::on_reads(const std::optional<Error>& trouble) {
+  reads_fail_ = trouble.has_value();
+  tell_health();
+  if (trouble)
+    spdlog::error("store={} messages cannot be read for now, who waits for them waits on: {}",
+                  settings_.number, trouble->detail);
+  else
+    spdlog::info("store={} messages can be read again", settings_.number);
+}
+
 void StoreHost::on_checkpoint(const Result<journal::Position>& covers) {
   if (covers)
     spdlog::debug("store={} checkpoint up to {}", settings_.number, journal::to_string(*covers));
@@ -398,6 +370,8 @@ void StoreHost::on_checkpoint(const Result<journal::Position>& covers) {
     spdlog::warn("store={} checkpoint failed, the last one stays: {}", settings_.number,
                  covers.error().detail);
 }
+
+void StoreHost::on_warning(const std::string& what) { spdlog::warn("store={} {}", settings_.number, what); }
 
 // Turns and time
 

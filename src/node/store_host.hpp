@@ -19,7 +19,6 @@
 #include "admin/health.hpp"
 #include "admin/metrics.hpp"
 #include "base/random.hpp"
-#include "journal/disk.hpp"
 #include "journal/io_thread.hpp"
 #include "links/entity_port.hpp"
 #include "links/partition_choice.hpp"
@@ -29,6 +28,7 @@
 #include "node/life.hpp"
 #include "node/new_entity.hpp"
 #include "node/roads.hpp"
+#include "node/store_door.hpp"
 #include "node/store_letters.hpp"
 #include "store/store.hpp"
 
@@ -36,15 +36,21 @@ namespace omnibus::node {
 
 struct StoreHostSettings {
   std::uint16_t number = 0;
-  std::shared_ptr<journal::Folder> folder{};  // null: in memory
-  std::uint64_t identity = 0;                 // of the store in it; 0: there is none yet
-  std::string shown{};                        // what the log calls its place
+  std::shared_ptr<StoreDoor> door{};               // null: in memory
+  std::vector<store::PartitionInfo> remembered{};  // what it had when it was last seen
+  std::string shown{};                             // what the log calls its place
   std::size_t commands_max = 4096;
   std::uint64_t segment_bytes = 64u << 20;
   rules::RuleLimits rule_limits{};
   std::uint32_t receivers_max = 0;  // of one entity; 0: no limit
-  // A disk that gets nothing done for so long takes the store down until it does.
+  // A disk that gets nothing done for almost so long takes the store down until it does: no sender waits
+  // longer for it.
   std::chrono::seconds stall_time{15};
+  std::uint64_t cache_bytes_max = std::uint64_t{256} << 20;
+  // A store that fails at the start is waited for so long; then the broker starts without it.
+  std::chrono::milliseconds start_patience{5000};
+  // One that failed is opened again after ever longer, at most this.
+  std::chrono::milliseconds reopen_longest = std::chrono::seconds{30};
 };
 
 class StoreHost final : private store::StoreOwner {
@@ -61,9 +67,10 @@ class StoreHost final : private store::StoreOwner {
   // `done` comes on the store's shard, with the new partition as the catalogue knows it.
   using Created = std::move_only_function<void(Result<store::PartitionInfo>)>;
   // `topic` is the one of a new subscription.
-  void create(NewEntity entity, store::PartitionId topic, std::uint32_t name_space, Created done);
-  // What it already is decides which settings of `wanted` count; `done` brings what is there then.
-  // Nothing in `binding`: it stays.
+  void create(NewEntity entity, store::PartitionId topic, std::uint32_t name_space,
+              store::PartitionState state, Created done);
+  // What it already is decides which settings of `wanted` count, its notes, document, state and revision
+  // always do; `done` brings what is there then. Nothing in `binding`: it stays.
   void update(store::PartitionInfo wanted, std::optional<rules::Binding> binding, Created done);
   using Removed = std::move_only_function<void(Result<void>)>;
   void remove(store::PartitionId id, Removed done);
@@ -86,17 +93,22 @@ class StoreHost final : private store::StoreOwner {
   using MeasureDone = std::move_only_function<void(Measured)>;
   void measure(std::vector<store::PartitionId> named, MeasureDone done);
   // About the rules of a subscription; those asked for come with the answer, on the store's shard.
-  using RuleQuestion = std::variant<broker::AddRule, broker::RemoveRule, broker::ListRules>;
+  // A change is asked of the store, and says itself which subscription.
+  using RuleQuestion = std::variant<broker::Transact, broker::ListRules>;
   using RuleAnswer = std::move_only_function<void(Result<std::vector<rules::Rule>>)>;
   void ask(store::PartitionId subscription, RuleQuestion question, RuleAnswer done);
   // Administration: the store answers as if it had failed, until it is brought back. Nothing is lost by it.
   void take_down();
   void bring_back();
+  // It is in a folder and was never made.
+  [[nodiscard]] bool is_new() const { return settings_.door && settings_.door->is_new(); }
+  [[nodiscard]] std::uint64_t identity() const { return settings_.door ? settings_.door->identity() : 0; }
   [[nodiscard]] bool is_available() const { return available_.load(std::memory_order_relaxed); }
   // The clock was moved: `done` comes on the store's shard when all that is due has been done and is durable,
   // or the store is down.
   void catch_up(std::move_only_function<void()> done);
-  // The home shard's directory knows all there is: messages may be forwarded.
+  // The home shard's directory knows all that this store has, and others that are open: messages may be
+  // forwarded.
   void start_errands();
   [[nodiscard]] net::Mailbox<StoreCommand>& commands() { return commands_; }
   [[nodiscard]] net::Mailbox<StoreLetter>& letters() { return letters_.mailbox(); }
@@ -124,8 +136,11 @@ class StoreHost final : private store::StoreOwner {
   void on_partition_idle(const store::PartitionInfo& info) override;
   void on_progress(const store::Progress& progress) override;
   void on_damage(const journal::Damage& damage) override;
+  void on_cut(journal::Position from, std::uint64_t bytes) override;
   void on_space(bool enough) override;
+  void on_reads(const std::optional<Error>& trouble) override;
   void on_checkpoint(const Result<journal::Position>& covers) override;
+  void on_warning(const std::string& what) override;
 
   std::unique_ptr<journal::Journal> make_journal(journal::JournalOwner& owner);
   void apply(std::span<StoreCommand> batch);
@@ -136,6 +151,10 @@ class StoreHost final : private store::StoreOwner {
   void catch_up_until(Tick until, std::move_only_function<void()> done);
   void opened();
   void failed(const std::string& why);
+  void look_at_start_later();
+  void look_at_start();
+  void list_changed();
+  void write_list();
   void watch();
   void look_at_disk();
   void tell_health();
@@ -151,7 +170,7 @@ class StoreHost final : private store::StoreOwner {
   void measure_on(std::shared_ptr<Measuring> measuring);
   void count_refusal(const broker::Effect& effect);
 
-  const StoreHostSettings settings_;
+  StoreHostSettings settings_;  // not changed once it is made
   const Roads& roads_;
   Shard& home_;
   net::Reactor& reactor_;
@@ -165,7 +184,6 @@ class StoreHost final : private store::StoreOwner {
   net::Timer timer_;
   net::Timer catch_up_timer_;
   std::vector<net::Task> catching_up_;
-  net::Timer give_up_;
   Instant armed_for_ = broker::never;
 
   store::StoreState state_ = store::StoreState::closed;
@@ -176,8 +194,24 @@ class StoreHost final : private store::StoreOwner {
   std::optional<journal::Position> waits_behind_{};  // at the last look
   std::uint32_t looks_ = 0;                          // that found the same
   bool full_ = false;
+  bool reads_fail_ = false;
   bool was_open_ = false;
   Tick opening_since_{};
+
+  // Until it was open once, or the start goes on without it.
+  net::Timer start_watch_;
+  Tick start_began_{};
+  std::string why_{};                    // it failed last
+  std::atomic<std::uint64_t> steps_{0};  // that its recovery has done
+  std::uint64_t steps_seen_ = 0;         // at the last look
+  std::uint32_t still_looks_ = 0;        // that found the same
+  bool hangs_ = false;                   // it opens and gets nothing done
+  // What it has is kept outside of it as well.
+  std::vector<store::PartitionInfo> listed_{};  // before it was open
+  std::uint32_t list_length_ = 0;
+  net::Timer list_timer_;
+  bool list_changed_ = false;
+  bool list_under_way_ = false;
   std::atomic<std::uint64_t> records_{0};
 
   std::deque<store::ForwardRequest> forwards_;  // not sent yet

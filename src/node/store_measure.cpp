@@ -31,6 +31,8 @@ admin::StoreMetrics numbers_of(const store::StoreStats& stats) {
   store.checkpoints = stats.checkpoints;
   store.recoveries = stats.recoveries;
   store.damaged_records = stats.damaged_records;
+  store.reads_failing = stats.reads_failing;
+  store.cut_bytes = stats.cut_bytes;
   return store;
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "admin/exact_json.hpp"
 #include "base/text.hpp"
 #include "rest/header_values.hpp"
 
@@ -88,11 +89,8 @@ std::optional<std::int64_t> digits(std::string_view text, std::size_t length_max
 }  // namespace
 
 Result<value> parse_json(std::string_view text, std::string_view what) {
-  boost::json::parse_options options;
-  options.max_depth = json_depth_max;
-  boost::system::error_code error;
-  auto parsed = boost::json::parse(boost::json::string_view(text.data(), text.size()), error, {}, options);
-  if (error) return fail(Errc::argument_error, "{} is not valid JSON: {}", what, error.message());
+  auto parsed = admin::parse_exact_json(text, json_depth_max);
+  if (!parsed) return fail(Errc::argument_error, "{} is not valid JSON: {}", what, parsed.error().detail);
   return parsed;
 }
 

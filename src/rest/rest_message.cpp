@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <unordered_map>
 
 #include "amqp/codec/message.hpp"
 #include "base/text.hpp"
@@ -230,11 +231,18 @@ Result<Draft> read_single(net::HttpRequest& request) {
   if (const std::string* type = request.header("Content-Type"); type != nullptr && !type->empty())
     draft.content_type = *type;
   if (auto good = check_content_type(draft); !good) return fail(good.error());
+  // A header has room for ten thousand names: none is looked for among all the others.
+  std::unordered_map<std::string_view, std::size_t> places;
+  auto& properties = draft.user_properties.entries;
   for (const auto& header : request.headers) {
     if (is_http_header(header.name)) continue;
     if (!is_utf8(header.value))
       return fail(Errc::argument_error, "the header '{}' is not UTF-8", header.name);
-    draft.user_properties.set(amqp::Value{header.name}, value_from_header(header.value));
+    const auto [place, is_new] = places.try_emplace(header.name, properties.size());
+    if (is_new)
+      properties.emplace_back(amqp::Value{header.name}, value_from_header(header.value));
+    else
+      properties[place->second].second = value_from_header(header.value);
   }
   draft.body = std::move(request.body);
   return draft;

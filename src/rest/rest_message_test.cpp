@@ -112,6 +112,17 @@ TEST(RestMessage, ARequestBecomesAMessageAndAMessageAnAnswer) {
     EXPECT_THAT(properties, HasSubstr(part));
 }
 
+TEST(RestMessage, HeadersByTheThousandAreTaken) {
+  net::HttpRequest request;
+  for (int i = 0; i < 10'000; ++i) request.headers.push_back({fmt::format("h{}", i), fmt::format("{}", i)});
+  request.headers.push_back({"h7", "\"last\""});
+  const auto draft = read_single(request);
+  ASSERT_TRUE(draft);
+  EXPECT_EQ(draft->user_properties.entries.size(), 10'000u);
+  EXPECT_EQ(*draft->user_properties.find("h9999"), amqp::Value{std::int64_t{9999}});
+  EXPECT_EQ(*draft->user_properties.find("h7"), amqp::Value{"last"}) << "the last of a name counts";
+}
+
 TEST(RestMessage, PropertiesThatNoHeaderCanBeAreLeftOut) {
   Shown shown;
   shown.user_properties = {{"Content-Length", amqp::Value{"5"}},          {"a b", amqp::Value{"x"}},
@@ -127,12 +138,13 @@ TEST(RestMessage, PropertiesThatNoHeaderCanBeAreLeftOut) {
 TEST(RestMessage, ABatchIsAllOrNothing) {
   const auto batch = read_batch(
       R"([{"Body":"one","BrokerProperties":{"Label":"a","TimeToLiveTimeSpan":"00:05:00"},
-           "UserProperties":{"n":1,"x":1.5,"t":"text","b":true,"z":null}},
+           "UserProperties":{"n":1,"x":1e23,"t":"text","b":true,"z":null}},
           {"Body":"b25l","IsBodyBase64":true},{}])");
   ASSERT_TRUE(batch) << batch.error().detail;
   ASSERT_EQ(batch->size(), 3u);
   EXPECT_EQ(batch->at(0).properties.time_to_live, 5min);
   EXPECT_EQ(*batch->at(0).user_properties.find("n"), amqp::Value{std::int64_t{1}});
+  EXPECT_EQ(*batch->at(0).user_properties.find("x"), amqp::Value{1e23});
   EXPECT_EQ(batch->at(1).body, "one");
   for (const char* bad : {"", "{}", "[]", "[1]", R"([{"Body":1}])", R"([{"Body":"?","IsBodyBase64":true}])",
                           R"([{"UserProperties":{"a":[1]}}])", R"([{"Body":"a"},{"BrokerProperties":5}])"})

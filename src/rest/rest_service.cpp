@@ -233,6 +233,11 @@ void RestService::deliver(broker::Answer& answer, links::Now now) {
   sweep();
 }
 
+void RestService::give_up(std::uint16_t store, links::Now now) {
+  entities_.give_up(store, now);
+  sweep();
+}
+
 std::optional<Tick> RestService::next_tick() const {
   if (deadlines_.empty()) return std::nullopt;
   return deadlines_.begin()->first;

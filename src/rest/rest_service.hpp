@@ -68,6 +68,8 @@ class RestService {
   // What entities answer, and that there is room again on the way to them.
   void deliver(broker::Answer& answer, links::Now now);
   void on_room() { entities_.on_room(); }
+  // The disk of a store does not answer: what is being sent there does not wait for it.
+  void give_up(std::uint16_t store, links::Now now);
   // When tick() is due; nothing: nobody waits for time.
   [[nodiscard]] std::optional<Tick> next_tick() const;
   void tick(links::Now now);

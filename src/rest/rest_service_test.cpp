@@ -30,6 +30,25 @@ TEST(RestSend, IsAnsweredOnceDurable) {
   EXPECT_EQ(rig.service->requests(), 0u);
 }
 
+TEST(RestSend, DoesNotWaitForADiskThatDoesNotAnswer) {
+  RestRig rig;
+  rig.port.add(RestRig::queue("orders"), rig.wall);
+  rig.port.add_partitioned(RestRig::queue("spread"), 4, rig.wall);
+  for (const std::uint16_t i : {1, 2, 3}) rig.port.set_down("spread", i);
+  rig.port.durable = false;
+  const auto plain = rig.send("orders", "1");
+  const auto spread = rig.send("spread", "2");
+  rig.port.set_up();
+  rig.port.set_down("spread", 0);
+  rig.service->give_up(0, rig.now());
+  EXPECT_EQ(plain->status(), 500);
+  EXPECT_EQ(spread->status(), 0) << "another store has it now";
+  rig.port.durable = true;
+  rig.run();
+  EXPECT_EQ(spread->status(), 201);
+  EXPECT_EQ(rig.service->requests(), 0u);
+}
+
 TEST(RestReceive, ALockIsCompletedByItsAddress) {
   Rig rig;
   rig.send("q", "one", R"({"MessageId":"m/1"})");

@@ -31,7 +31,7 @@ void RestService::Send::start(std::vector<broker::IncomingMessage> messages, std
     return;
   }
   broker::Enqueue enqueue;
-  enqueue.request = service_.entities_.expect(*this, 0, bytes);
+  enqueue.request = service_.entities_.expect_send(call_.entity->route, *this, 0, bytes);
   enqueue.messages = std::move(messages);
   service_.entities_.send(call_.entity->route, std::move(enqueue));
 }

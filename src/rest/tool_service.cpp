@@ -32,7 +32,7 @@ std::optional<ToolPath> parse_tool_path(std::string_view target) {
   target.remove_prefix(target.find('/', 1) + 1);
   const auto end = std::min(target.find('/'), target.size());
   ToolPath path{ascii_lower(target.substr(0, end)), std::string(target.substr(end))};
-  constexpr std::string_view words[] = {"purge", "reset", "messages", "clock"};
+  constexpr std::string_view words[] = {"purge", "reset", "messages", "partitions", "clock"};
   if (std::ranges::find(words, path.word) == std::end(words)) return std::nullopt;
   return path;
 }
@@ -128,6 +128,7 @@ void ToolService::handle(net::HttpRequest request, net::HttpReply reply, links::
   ++under_way_;
   call->path = parse_tool_path(call->request.target).value_or(ToolPath{});
   call->now = now;
+  name_change(*call);
   if (settings_.require_tls && !call->request.tls)
     return refuse(*call, {401, 40101}, "The request must use TLS.");
   if (under_way_ > settings_.requests_max)
@@ -137,9 +138,25 @@ void ToolService::handle(net::HttpRequest request, net::HttpReply reply, links::
   rest_.context().entities.flush();
 }
 
+void ToolService::name_change(Call& call) const {
+  const std::string& word = call.path.word;
+  if (call.request.method != "POST" || word == "partitions") return;
+  call.action = word == "clock"      ? "move-clock"
+                : word == "messages" ? "inject"
+                : word == "purge"    ? "purge"
+                                     : "reset";
+  const bool is_of_all = word == "clock" || word == "reset";
+  if (is_of_all || call.path.entity.empty())
+    call.shown = settings_.name_space;
+  else
+    call.shown = auth::shown(percent_decode(call.path.entity.substr(1)).value_or(""));
+}
+
 Result<void> ToolService::authorize(Call& call, Instant now) const {
-  call.who = "anyone";
-  if (settings_.auth_off) return {};
+  if (settings_.auth_off) {
+    call.who = "anyone";
+    return {};
+  }
   const std::string* header = call.request.header("Authorization");
   if (header == nullptr || header->empty()) return admin::missing_token();
   const auto grant = validator_.validate_authorization(*header, call.request.target, now);
@@ -161,6 +178,7 @@ void ToolService::dispatch(const CallPtr& call) {
   if (word == "purge" && posts) return purge(call);
   if (word == "messages" && reads) return look(call);
   if (word == "messages" && posts) return put_in(call);
+  if (word == "partitions" && reads) return count_partitions(call);
   refuse(*call, {405, 40000}, "This method is not allowed here.");
 }
 
@@ -180,7 +198,6 @@ Result<std::shared_ptr<const links::EntityFacts>> ToolService::entity_of(Call& c
 // Purge and reset
 
 void ToolService::purge(const CallPtr& call) {
-  call->action = "purge";
   const auto entity = entity_of(*call);
   if (!entity) return refuse(*call, entity.error());
   auto sub_queues = sub_queues_of(call->request.target, call->sub_queue);
@@ -261,8 +278,6 @@ void ToolService::list_subscriptions(std::vector<std::string> topics, std::size_
 }
 
 void ToolService::reset(const CallPtr& call) {
-  call->action = "reset";
-  call->shown = settings_.name_space;
   const auto entities = query_value(call->request.target, "entities");
   if (entities && !equals_ignoring_case(*entities, "delete"))
     return refuse(*call, {400, 40000}, "'entities' can only be 'delete'.");
@@ -299,11 +314,17 @@ void ToolService::delete_next(const CallPtr& call, const std::shared_ptr<Resetti
                               fmt::format(R"({{"purged":{},"deleted":{}}})", *purged, resetting->deleted));
                      });
   }
-  std::string name = std::move(resetting->to_delete.back());
+  const std::string name = std::move(resetting->to_delete.back());
   resetting->to_delete.pop_back();
   const bool is_subscription = admin::split_subscription(name).has_value();
-  port_.remove(std::move(name), is_subscription, [this, call, resetting](const Result<void>& removed) {
-    if (!removed && removed.error().code != Errc::not_found) return refuse(*call, removed.error());
+  port_.remove(name, is_subscription, [this, call, resetting, name](const Result<void>& removed) {
+    // It went meanwhile, a subscription with its topic: that is told of whoever removed it.
+    const bool went = !removed && removed.error().code == Errc::not_found;
+    if (!went)
+      port_.audit({call->who, "delete", admin::split_subscription(name) ? "subscription" : "entity",
+                   auth::shown(name), call->request.peer,
+                   removed ? 200 : admin::fault_of(removed.error()).status});
+    if (!removed && !went) return refuse(*call, removed.error());
     if (removed) ++resetting->deleted;
     delete_next(call, resetting);
   });
@@ -351,8 +372,15 @@ void ToolService::look(const CallPtr& call) {
   context.entities.send((*entity)->route, std::move(peek));
 }
 
+// The management API has no word for it, and the sizes that it shows are sums over all of them.
+void ToolService::count_partitions(const CallPtr& call) {
+  const auto entity = entity_of(*call);
+  if (!entity) return refuse(*call, entity.error());
+  answer(*call, 200,
+         fmt::format(R"({{"partitions":{}}})", std::max<std::size_t>((*entity)->partitions.size(), 1)));
+}
+
 void ToolService::put_in(const CallPtr& call) {
-  call->action = "inject";
   const auto entity = entity_of(*call);
   if (!entity) return refuse(*call, entity.error());
   // Counted before it is sent, so that the answer can say it.
@@ -380,8 +408,6 @@ void ToolService::read_clock(const CallPtr& call) {
 }
 
 void ToolService::move_clock(const CallPtr& call) {
-  call->action = "move-clock";
-  call->shown = settings_.name_space;
   if (clock_ == nullptr) return read_clock(call);
   const auto json = parse_json(call->request.body, "the body");
   if (!json) return refuse(*call, json.error());

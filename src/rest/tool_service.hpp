@@ -4,6 +4,7 @@
 //   POST /$omnibus/reset[?entities=delete]                               {"purged": 3, "deleted": 1}
 //   GET  /$omnibus/messages/{entity}[?from=N][&top=N][&subqueue=...]     {"value": [...], "next": N}
 //   POST /$omnibus/messages/{entity}, a batch as the data plane has it   {"accepted": 2}
+//   GET  /$omnibus/partitions/{entity}                                   {"partitions": 16}
 //   GET  /$omnibus/clock, POST {"advance": "PT5M"} or {"set": "..."}     {"now": "...", "offset_ms": 300000}
 //
 // The right to Manage the namespace is needed; errors look as those of the management API. One per shard, on
@@ -65,12 +66,15 @@ class ToolService {
   struct Resetting;
   using Names = std::move_only_function<void(Result<std::vector<std::string>>)>;
 
+  // Says in the call what it is to change, if anything: before it is judged, so that a refusal is told too.
+  void name_change(Call& call) const;
   [[nodiscard]] Result<void> authorize(Call& call, Instant now) const;
   void dispatch(const CallPtr& call);
   void purge(const CallPtr& call);
   void reset(const CallPtr& call);
   void look(const CallPtr& call);
   void put_in(const CallPtr& call);
+  void count_partitions(const CallPtr& call);
   void read_clock(const CallPtr& call);
   void move_clock(const CallPtr& call);
 

@@ -35,7 +35,7 @@ class NoAdmin final : public admin::AdminPort {
     ADD_FAILURE();
   }
   void audit(const admin::AuditEvent& event) override {
-    audited.push_back(fmt::format("{} {} {}", event.who, event.action, event.status));
+    audited.push_back(fmt::format("{} {} {} {}", event.who, event.action, event.entity, event.status));
   }
 };
 
@@ -73,7 +73,8 @@ TEST(Tools, NeedTheRightToManage) {
   EXPECT_EQ(rig.send("q", "stays")->status(), 201);
   const std::vector<std::pair<std::string, std::string>> all{
       {"POST", "/$omnibus/purge/q"},    {"POST", "/$omnibus/reset"}, {"GET", "/$omnibus/messages/q"},
-      {"POST", "/$omnibus/messages/q"}, {"GET", "/$omnibus/clock"},  {"POST", "/$omnibus/clock"}};
+      {"POST", "/$omnibus/messages/q"}, {"GET", "/$omnibus/clock"},  {"POST", "/$omnibus/clock"},
+      {"GET", "/$omnibus/partitions/q"}};
   const auto refused = [&](std::string_view text) {
     for (const auto& [method, target] : all) {
       const auto asked = rig.tool(method, target, "[]");
@@ -89,9 +90,24 @@ TEST(Tools, NeedTheRightToManage) {
   refused("SubCode=40102");
   EXPECT_EQ(rig.port.queue("q").counts().active, 1u);
   EXPECT_EQ(rig.tools.under_way(), 0u);
+  ASSERT_EQ(rig.admin.audited.size(), 12u) << "the four that change something, three times";
+  EXPECT_THAT(std::vector(rig.admin.audited.begin(), rig.admin.audited.begin() + 4),
+              testing::ElementsAre("both purge q 401", "both reset ns 401", "both inject q 401",
+                                   "both move-clock ns 401"));
+  EXPECT_EQ(rig.admin.audited.back(), " move-clock ns 401");
 
   rig.token = rig.token_for("https://ns.example", "RootManageSharedAccessKey");
   EXPECT_EQ(rig.purge()->body(), R"({"purged":1})");
+}
+
+TEST(Tools, SayHowManyPartitionsThereAre) {
+  ToolRig rig;
+  rig.port.add_partitioned(rig.queue("wide"), 4, rig.wall);
+  EXPECT_EQ(rig.tool("GET", "/$omnibus/partitions/wide")->response->body, R"({"partitions":4})");
+  EXPECT_EQ(rig.tool("GET", "/$omnibus/partitions/q")->response->body, R"({"partitions":1})");
+  EXPECT_EQ(rig.tool("GET", "/$omnibus/partitions/none")->status(), 404);
+  EXPECT_EQ(rig.tool("POST", "/$omnibus/partitions/wide")->status(), 405);
+  EXPECT_THAT(rig.admin.audited, testing::IsEmpty()) << "nothing of this changes anything";
 }
 
 // The limit as it is set: a hundred wait for the disk, one more is told to come again.

@@ -111,6 +111,7 @@ std::shared_ptr<const links::EntityFacts> BrokerEnd::find(std::string_view name)
 }
 
 bool BrokerEnd::available(const links::Route& route) const {
+  if (broker_.scenario_.gives_up_early && !broker_.is_open()) return false;
   return broker_.stores_.at(route.store)->is_available();
 }
 

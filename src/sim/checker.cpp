@@ -20,6 +20,10 @@ class Judge {
     for (const Event& event : history)
       if (undoes_locks(event)) faults_.push_back(&event);
     for (const auto& name : options.dedup) evidence_.entities[name].dedup = Moment{1} << 60;
+    if (options.excused.empty()) return;
+    for (const Event& event : history)
+      if (!event.tx.empty() && !event.entity.empty() && is_excused(event.entity))
+        excused_transactions_.insert(event.tx);
   }
 
   Judgement judge() {
@@ -48,6 +52,13 @@ class Judge {
     result_.violations.push_back({check, t, fmt::format(text, std::forward<Args>(args)...)});
   }
 
+  [[nodiscard]] bool is_excused(const std::string& entity) const {
+    return !options_.excused.empty() && options_.excused.contains(home_of(entity));
+  }
+  [[nodiscard]] bool is_excused_transaction(const std::string& tx) const {
+    return !tx.empty() && excused_transactions_.contains(tx);
+  }
+
   // The last moment at which the message can have begun to live. Nothing: nobody can say.
   [[nodiscard]] std::optional<Moment> begins_at_latest(const Message& message) const {
     if (message.outcome != Outcome::accepted || !message.outcome_at) return std::nullopt;
@@ -62,8 +73,9 @@ class Judge {
 
   void check_message(const std::string& id, const Message& message) {
     const EntityView& entity = evidence_.entity(message.send->entity);
+    if (is_excused(message.send->entity) || is_excused_transaction(message.send->tx)) return;
     for (const auto& [home, instance] : message.instances)
-      check_instance(id, message, home, instance, entity);
+      if (!is_excused(home)) check_instance(id, message, home, instance, entity);
     if (message.outcome != Outcome::accepted) return;
     for (const std::string& home : entity.homes) check_kept(id, message, home, entity);
   }
@@ -120,6 +132,7 @@ class Judge {
   void check_removed(const std::string& id, const std::string& home, const Instance& instance) {
     for (const Settlement& one : instance.settlements) {
       if (one.outcome != Outcome::accepted || one.ended == 0) continue;
+      if (is_excused_transaction(one.event->tx)) continue;
       const bool completed = removes(one);
       if (!completed && one.event->how != How::dead_letter) continue;
       const std::string_view done = completed ? "completed" : "dead-lettered";
@@ -175,14 +188,16 @@ class Judge {
     const Instance& instance = found->second;
     if (instance.left || instance.left_dead) return true;
     for (const Settlement& one : instance.settlements)
-      if (removes(one) && one.outcome != Outcome::refused && !(tx && one.event->tx == *tx)) return true;
+      if (removes(one) && (one.outcome != Outcome::refused || is_excused_transaction(one.event->tx)) &&
+          !(tx && one.event->tx == *tx))
+        return true;
     return std::ranges::any_of(instance.deliveries, [](const Delivery& one) { return !one.event->until; });
   }
 
   using MidKey = std::pair<std::string, std::string>;
   void gather_by_mid() {
     for (const auto& [id, message] : evidence_.messages) {
-      if (!message.send || message.send->mid.empty()) continue;
+      if (!message.send || message.send->mid.empty() || is_excused(message.send->entity)) continue;
       if (!evidence_.entity(message.send->entity).dedup) continue;
       by_mid_[{message.send->entity, message.send->mid}].push_back(&message);
     }
@@ -244,6 +259,7 @@ class Judge {
   void check_locks() {
     std::map<LockKey, Held> held;
     for (const Event& event : history_) {
+      if (is_excused(event.entity)) continue;
       const LockKey key{event.entity, event.seq};
       if (event.what == Do::got) {
         const auto before = held.find(key);
@@ -325,6 +341,7 @@ class Judge {
     };
     std::map<std::pair<std::string, std::string>, Lock> held;
     for (const Event& event : history_) {
+      if (is_excused(event.entity)) continue;
       const std::pair key{event.entity, event.session};
       const auto before = held.find(key);
       const bool is_known = before != held.end();
@@ -345,7 +362,7 @@ class Judge {
     std::map<std::tuple<std::string, std::string, std::string>, std::vector<const Message*>> by_session;
     for (const auto& [id, message] : evidence_.messages) {
       if (!message.send || message.send->session.empty() || message.outcome != Outcome::accepted) continue;
-      if (message.send->at || !message.send->tx.empty()) continue;
+      if (message.send->at || !message.send->tx.empty() || is_excused(message.send->entity)) continue;
       by_session[{message.send->who, message.send->entity, message.send->session}].push_back(&message);
     }
     for (auto& [key, messages] : by_session) {
@@ -378,8 +395,9 @@ class Judge {
   void check_groups() {
     std::map<std::string, Group> groups;
     for (const auto& [id, message] : evidence_.messages) {
-      if (!message.send) continue;
-      if (message.outcome == Outcome::unknown && !(message.send->tx.empty() && message.send->batch.empty())) {
+      if (!message.send || is_excused(message.send->entity)) continue;
+      if (message.outcome == Outcome::unknown && !is_excused_transaction(message.send->tx) &&
+          !(message.send->tx.empty() && message.send->batch.empty())) {
         const bool in_transaction = !message.send->tx.empty();
         if (in_transaction ? evidence_.transactions[message.send->tx].outcome == Outcome::unknown
                            : !message.send->batch.empty())
@@ -389,7 +407,8 @@ class Judge {
       }
       for (const auto& [home, instance] : message.instances)
         for (const Settlement& one : instance.settlements)
-          if (!one.event->tx.empty() && one.outcome == Outcome::unknown &&
+          if (!one.event->tx.empty() && !is_excused_transaction(one.event->tx) &&
+              one.outcome == Outcome::unknown &&
               evidence_.transactions[one.event->tx].outcome == Outcome::unknown)
             weigh_settlement(groups["transaction '" + one.event->tx + "'"], message, home, one);
     }
@@ -435,6 +454,7 @@ class Judge {
 
   void check_counts() {
     for (const auto& [entity, counted] : evidence_.counts) {
+      if (is_excused(entity)) continue;
       const auto left = evidence_.left.find(entity);
       if (left == evidence_.left.end()) continue;
       const auto there = static_cast<std::int64_t>(left->second->ids.size());
@@ -454,6 +474,7 @@ class Judge {
   const CheckerOptions& options_;
   Evidence evidence_;
   std::vector<const Event*> faults_;  // that undo locks
+  std::set<std::string> excused_transactions_;
   std::map<MidKey, std::vector<const Message*>> by_mid_;
   Judgement result_;
 };

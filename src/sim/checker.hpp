@@ -39,7 +39,11 @@ struct CheckerOptions {
   // How late a delivery may reach its client after it left the broker in time: for X, beside `slack`.
   Moment late = 0;
   std::set<std::string> dedup{};  // entities that look for duplicates over the whole run
-  bool retries = false;           // clients may send again what they have sent, without a line
+  // Entities, with their subscriptions, that are known to be damaged: whatever came of their messages, and of
+  // the transactions that they are part of, is no one's fault. That a message was sent is asked for all the
+  // same.
+  std::set<std::string> excused{};
+  bool retries = false;  // clients may send again what they have sent, without a line
 };
 
 struct Judgement {

@@ -61,6 +61,28 @@ TEST(Checker, AcceptedMessageThatIsNowhereIsLost) {
   EXPECT_EQ(Story{}.line(send_a).line(nothing_left).wrong(), "") << "it was never acknowledged";
 }
 
+// What is known to be damaged excuses itself, and the transactions that it had a part in; nothing else.
+TEST(Checker, OnlyDamagedEntitiesAreExcused) {
+  const CheckerOptions damaged{.excused = {"q"}};
+  const auto lost = Story{}.line(send_a).line(a_is_accepted).line(nothing_left);
+  EXPECT_EQ(lost.wrong(damaged), "");
+  EXPECT_EQ(lost.wrong({.excused = {"other"}}), "L");
+  EXPECT_EQ(Story{}.line(R"({"t":1000,"do":"left","from":"q","ids":["x"]})").wrong(damaged), "G")
+      << "nobody sent it";
+  const auto transaction =
+      Story{}
+          .line(R"({"t":1,"who":"s","do":"send","id":"a","to":"q","tx":"1"})")
+          .line(R"({"t":2,"who":"s","do":"sent","id":"a","result":"accepted"})")
+          .line(R"({"t":3,"who":"s","do":"send","id":"b","to":"p","tx":"1"})")
+          .line(R"({"t":4,"who":"s","do":"sent","id":"b","result":"accepted"})")
+          .line(R"({"t":6,"who":"s","do":"end","tx":"1","how":"commit","result":"accepted"})")
+          .line(nothing_left)
+          .line(R"({"t":1000,"do":"left","from":"p","ids":[]})");
+  EXPECT_EQ(transaction.wrong(), "TT");
+  EXPECT_EQ(transaction.wrong(damaged), "") << "the other half may have gone with it";
+  EXPECT_EQ(transaction.wrong({.excused = {"other"}}), "TT");
+}
+
 TEST(Checker, DeliveryThatWasNotCompletedDoesNotExcuseALoss) {
   EXPECT_EQ(Story{}.line(send_a).line(a_is_accepted).line(got_a).line(nothing_left).wrong(), "L");
   EXPECT_EQ(Story{}

@@ -58,6 +58,7 @@ class EarlyJournal final : public journal::Journal, private journal::JournalOwne
   void on_checkpoint_end(const Result<journal::Position>& covers) override {
     owner_.on_checkpoint_end(covers);
   }
+  void on_warning(const std::string& what) override { owner_.on_warning(what); }
   void relocate(const journal::RecordView& record) override { owner_.relocate(record); }
 
   journal::JournalOwner& owner_;

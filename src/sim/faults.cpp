@@ -34,6 +34,7 @@ void Faults::end() {
     disk.set_capacity(UINT64_MAX);
     disk.stop_after(UINT64_MAX / 2);
     store->set_slow(1);
+    store->set_ailing(false);
     if (store->is_running()) store->bring_back();
   }
   if (!broker_.is_running()) start_broker();
@@ -67,17 +68,19 @@ void Faults::start_broker() {
 // While nobody runs: what is found changed is found at the next start.
 void Faults::flip() {
   broker_.stop(false);
-  auto& disk = any_store().disk();
+  const auto number = static_cast<std::uint16_t>(world_.random().below(broker_.stores().size()));
+  auto& disk = broker_.stores().at(number)->disk();
   const auto names = disk.names();
   if (names.empty()) return;
   const std::string& name = names[world_.random().below(names.size())];
   auto* bytes = disk.contents(name);
   if (!bytes || bytes->empty()) return;
-  has_flipped_ = true;
+  // Only the first time: what it cost then may be told but once.
+  if (flipped_.insert(number).second) broker_.forget_told(number);
   for (std::uint64_t i = world_.between(1, 3); i > 0; --i)
     (*bytes)[world_.random().below(bytes->size())] ^=
         static_cast<std::uint8_t>(1u << world_.random().below(8));
-  say("flip", name);
+  say("flip", fmt::format("store {}: {}", number, name));
 }
 
 void Faults::strike() {
@@ -92,16 +95,12 @@ void Faults::strike() {
     return false;
   };
   SimStore& store = any_store();
-  if (falls(plan.cut) || falls(plan.stall)) {
+  if (const bool cuts = falls(plan.cut); cuts || falls(plan.stall)) {
     const auto wires = broker_.wires();
     if (wires.empty()) return;
     auto& wire = *wires[world_.random().below(wires.size())];
-    if (world_.one_in(2)) {
-      say("cut");
-      return wire.cut(2s);
-    }
-    say("stall");
-    return wire.stall(world_.between(Nanos{100ms}, 10s));
+    say(cuts ? "cut" : "stall");
+    return cuts ? wire.cut(2s) : wire.stall(world_.between(Nanos{100ms}, 10s));
   }
   if (falls(plan.crash)) return broker_.stop(true);
   if (falls(plan.kill)) return broker_.stop(false);
@@ -128,12 +127,20 @@ void Faults::strike() {
   if (falls(plan.write)) {
     say("write");
     store.disk().fail_writes(true);
-    return for_a_while(2s, [&store] { store.disk().fail_writes(false); });
+    store.set_ailing(true);
+    return for_a_while(2s, [&store] {
+      store.disk().fail_writes(false);
+      store.set_ailing(false);
+    });
   }
   if (falls(plan.full)) {
     say("full");
     store.disk().set_capacity(store.disk().bytes_used() + world_.random().below(20'000));
-    return for_a_while(5s, [&store] { store.disk().set_capacity(UINT64_MAX); });
+    store.set_ailing(true);
+    return for_a_while(5s, [&store] {
+      store.disk().set_capacity(UINT64_MAX);
+      store.set_ailing(false);
+    });
   }
   if (falls(plan.slow)) {
     say("slow");

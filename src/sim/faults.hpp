@@ -2,6 +2,8 @@
 // are turned off.
 #pragma once
 
+#include <set>
+
 #include "sim/scenario.hpp"
 #include "sim/sim_broker.hpp"
 
@@ -14,7 +16,8 @@ class Faults {
   void start();
   // Everything is repaired, and the broker is started if it is down.
   void end();
-  [[nodiscard]] bool has_flipped() const { return has_flipped_; }
+  // Stores whose disks were changed behind their backs.
+  [[nodiscard]] const std::set<std::uint16_t>& flipped() const { return flipped_; }
 
  private:
   void flip();
@@ -33,7 +36,7 @@ class Faults {
   History& history_;
   Life life_ = begin_life();
   Life restart_;
-  bool has_flipped_ = false;
+  std::set<std::uint16_t> flipped_;
 };
 
 }  // namespace omnibus::sim

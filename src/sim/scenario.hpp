@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,13 @@ struct SimEntity {
 
   [[nodiscard]] std::vector<std::string> homes() const {
     return is_topic ? subscriptions : std::vector<std::string>{name};
+  }
+  // Where its partitions are, of so many stores.
+  [[nodiscard]] std::set<std::uint16_t> stores(std::uint16_t count) const {
+    std::set<std::uint16_t> all;
+    for (std::uint16_t i = 0; i == 0 || i < partitions; ++i)
+      all.insert(static_cast<std::uint16_t>((first_store + i) % count));
+    return all;
   }
 };
 
@@ -74,6 +82,8 @@ struct Scenario {
   std::uint64_t cache_bytes = 1u << 20;
   std::chrono::milliseconds lazy_commit{10};
   bool acknowledges_early = false;  // broken on purpose: a journal that says "durable" before it is
+  bool hides_damage = false;        // broken on purpose: what is found damaged is told to nobody
+  bool gives_up_early = false;      // broken on purpose: when one store is away, nobody asks the others
 
   [[nodiscard]] std::string describe() const;
 };

@@ -123,8 +123,7 @@ void SimAuditor::on_peeked() {
 
 void SimAuditor::on_drained(amqp::Link& link) {
   if (&link != drain_) return;
-  for (const std::string& id : available_)
-    stuck_.push_back(fmt::format("'{}' is in '{}' and nobody can receive it", id, addresses_[at_]));
+  for (const std::string& id : available_) stuck_.push_back({addresses_[at_], id});
   drain_ = nullptr;
   link.detach();
   on_taken();

@@ -21,8 +21,14 @@ class SimAuditor final : public SimClient {
         drains_(std::move(drains)) {}
   [[nodiscard]] bool is_done() const { return at_ == addresses_.size(); }
   // What was peeked as available and could not be received.
-  [[nodiscard]] const std::vector<std::string>& stuck() const { return stuck_; }
+  struct Stuck {
+    std::string address{};
+    std::string id{};
+  };
+  [[nodiscard]] const std::vector<Stuck>& stuck() const { return stuck_; }
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
+  // Where it is, unless it is done.
+  [[nodiscard]] const std::string& where() const { return addresses_.at(at_); }
   // Scheduled ones that a peek showed, by address.
   [[nodiscard]] std::int64_t scheduled(const std::string& address) const {
     const auto found = scheduled_.find(address);
@@ -53,7 +59,7 @@ class SimAuditor final : public SimClient {
   std::vector<std::string> ids_;
   std::set<std::string> available_;  // neither deferred nor scheduled
   std::map<std::string, std::int64_t> scheduled_;
-  std::vector<std::string> stuck_;
+  std::vector<Stuck> stuck_;
   std::string trouble_;
 };
 

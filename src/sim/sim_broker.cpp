@@ -192,7 +192,8 @@ void SimBroker::on_store_state(std::uint16_t store, StoreState state, const std:
 }
 
 void SimBroker::on_damage(std::uint16_t store, const std::string& what) {
-  damages_.push_back(fmt::format("store {}: {}", store, what));
+  damages_.push_back({store, what});
+  told_.insert(store);
 }
 
 // Connections

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,12 +42,24 @@ class SimBroker final : private StoreNeighbours {
   void start();
 
   [[nodiscard]] std::vector<std::unique_ptr<SimStore>>& stores() { return stores_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<SimStore>>& stores() const { return stores_; }
   [[nodiscard]] std::vector<std::shared_ptr<Wire>> wires();
   // Everything that any store decided up to then is durable.
   [[nodiscard]] Moment settled();
   // Of all partitions of a queue or subscription.
   [[nodiscard]] broker::QueueCounts counts(const std::string& entity);
-  [[nodiscard]] const std::vector<std::string>& damages() const { return damages_; }
+  struct Damage {
+    std::uint16_t store = 0;
+    std::string what{};
+  };
+  [[nodiscard]] const std::vector<Damage>& damages() const { return damages_; }
+  // That it lost something, or may have: damage was found there, or an end was cut off.
+  [[nodiscard]] bool has_told_of_loss(std::uint16_t store) const { return told_.contains(store); }
+  // From here on what a store has told before counts for nothing.
+  void forget_told(std::uint16_t store) { told_.erase(store); }
+  // What a client saw that must not be.
+  void complain(std::string what) { complaints_.push_back(std::move(what)); }
+  [[nodiscard]] const std::vector<std::string>& complaints() const { return complaints_; }
   [[nodiscard]] std::size_t connections() const { return ends_.size(); }
   // Somebody has to start it again.
   std::function<void()> on_stopped;
@@ -68,6 +81,7 @@ class SimBroker final : private StoreNeighbours {
   void on_power_lost() override { stop(true); }
   void on_store_state(std::uint16_t store, store::StoreState state, const std::string& why) override;
   void on_damage(std::uint16_t store, const std::string& what) override;
+  void on_torn(std::uint16_t store, std::uint64_t) override { told_.insert(store); }
 
   void make_entity(const SimEntity& entity);
   std::uint32_t make_partition(const SimEntity& entity, std::uint16_t partition, std::uint16_t store);
@@ -97,7 +111,9 @@ class SimBroker final : private StoreNeighbours {
   std::vector<std::unique_ptr<BrokerEnd>> dead_ends_;  // until no call is in progress
   std::uint32_t last_connection_ = 0;
   std::map<std::uint16_t, Jam> jams_;
-  std::vector<std::string> damages_;
+  std::vector<Damage> damages_;
+  std::set<std::uint16_t> told_;
+  std::vector<std::string> complaints_;
 };
 
 }  // namespace omnibus::sim

@@ -1,7 +1,7 @@
 // omnibus_sim: runs seeds of the simulator. Not part of the product.
 //
 //     omnibus_sim --seed N [--twice] [--trace]
-//     omnibus_sim --runs N [--from SEED]
+//     omnibus_sim --runs N [--from SEED] [--hashes]
 //
 // Ends with 1 when a seed breaks a promise; the seed, what is wrong and the command to see it again are
 // printed.
@@ -40,11 +40,13 @@ int main(int argc, char** argv) {
   bool twice = false;
   bool trace = false;
   bool early = false;
+  bool hashes = false;
   auto* one = app.add_option("--seed", seed, "run this seed");
   app.add_option("--runs", runs, "run so many seeds")->excludes(one);
   app.add_option("--from", from, "the first of them");
   app.add_flag("--twice", twice, "run each seed twice, and compare every byte by a hash");
   app.add_flag("--trace", trace, "print the history");
+  app.add_flag("--hashes", hashes, "print the hash of each seed, to compare with another process");
   app.add_flag("--acknowledge-early", early, "break the journal on purpose");
   CLI11_PARSE(app, argc, argv);
   if (*one) {
@@ -79,6 +81,7 @@ int main(int argc, char** argv) {
       fmt::print("seed {}: {}\n{:016x}, {} events, {} sends, {} deliveries, {} transactions\n", report.seed,
                  report.scenario, report.hash, report.events, report.judgement.sends,
                  report.judgement.deliveries, report.judgement.transactions);
+    if (hashes) fmt::print("hash {} {:016x}\n", report.seed, report.hash);
     sends += report.judgement.sends;
     deliveries += report.judgement.deliveries;
     transactions += report.judgement.transactions;

@@ -80,12 +80,17 @@ void SimSender::send(amqp::Link& link, const SimEntity& entity) {
       messages.push_back(maker_.make(entity, &messages.front()));
   const std::uint64_t context = ++last_context_;
   std::vector<std::string> encoded;
+  UnderWay& under_way = under_way_[context];
+  under_way.entity = &entity;
+  under_way.began = world().tick();
+  under_way.may_go_anywhere = entity.partitions != 0 && !entity.settings.requires_duplicate_detection &&
+                              !messages.front().key && !messages.front().session;
   const std::string batch = is_batch ? fmt::format("{}-b{}", name(), ++batches_) : "";
   for (const NewMessage& message : messages) {
     Event& event = note(Do::send);
     MessageMaker::fill(event, entity, message);
     event.batch = batch;
-    under_way_[context].push_back(message.id);
+    under_way.ids.push_back(message.id);
     encoded.push_back(encode_message(message));
   }
   const std::string tag = std::to_string(context);
@@ -100,13 +105,24 @@ void SimSender::on_disposition(amqp::Link&, const amqp::DispositionOf& dispositi
   const auto found = under_way_.find(disposition.context);
   if (found == under_way_.end()) return;
   const Answered answered = read_answer(disposition.state);
-  for (const std::string& id : found->second) {
+  if (answered.condition == "com.microsoft:server-busy") judge_refusal(found->second);
+  for (const std::string& id : found->second.ids) {
     Event& event = note(Do::sent);
     event.id = id;
     event.result = answered.outcome;
     event.note = answered.condition;
   }
   under_way_.erase(found);
+}
+
+void SimSender::judge_refusal(const UnderWay& send) {
+  if (!send.may_go_anywhere) return;
+  for (const std::uint16_t number : send.entity->stores(scenario().stores)) {
+    const auto well = broker().stores().at(number)->well_since();
+    if (well && *well <= send.began)
+      broker().complain(fmt::format("'{}' to '{}' was refused, and store {} could have taken it",
+                                    send.ids.front(), send.entity->name, number));
+  }
 }
 
 }  // namespace omnibus::sim

@@ -39,13 +39,21 @@ class SimSender final : public SimClient {
   void on_disconnected() override;
   void on_disposition(amqp::Link& link, const amqp::DispositionOf& disposition) override;
   void on_link_gone(amqp::Link& link) override;
+  struct UnderWay {
+    std::vector<std::string> ids{};
+    const SimEntity* entity = nullptr;
+    Tick began{};
+    bool may_go_anywhere = false;  // any partition may take it
+  };
   void step();
   void send(amqp::Link& link, const SimEntity& entity);
+  // What any partition may take is refused only when none can.
+  void judge_refusal(const UnderWay& send);
 
   MessageMaker maker_;
   const std::vector<const SimEntity*> targets_;
-  std::vector<amqp::Link*> links_;                               // by target; null: none now
-  std::map<std::uint64_t, std::vector<std::string>> under_way_;  // by context: ids
+  std::vector<amqp::Link*> links_;               // by target; null: none now
+  std::map<std::uint64_t, UnderWay> under_way_;  // by context
   std::uint64_t last_context_ = 0;
   std::uint64_t batches_ = 0;
 };

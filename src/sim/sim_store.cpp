@@ -17,6 +17,8 @@ using store::StoreState;
 // As in the node: a clock that jumps ahead of a timer is noticed so late.
 constexpr auto timer_longest = 10s;
 constexpr std::size_t batch_max = 256;
+// A store looks now and then whether there is room again.
+constexpr auto recovers_within = 10s;
 
 }  // namespace
 
@@ -50,6 +52,7 @@ void SimStore::start() {
 }
 
 void SimStore::stop(bool power) {
+  trace_disk();
   store_.reset();
   life_.reset();
   timer_.reset();
@@ -62,6 +65,23 @@ void SimStore::stop(bool power) {
     disk_->crash();
   else
     disk_->kill();
+}
+
+void SimStore::set_ailing(bool ails) {
+  ails_ = ails;
+  well_since_ = world_.tick() + recovers_within;
+}
+
+std::optional<Tick> SimStore::well_since() const {
+  if (!is_available() || ails_) return std::nullopt;
+  return well_since_;
+}
+
+void SimStore::trace_disk() {
+  for (const std::string& name : disk_->names()) {
+    world_.trace(name);
+    world_.trace(*disk_->contents(name));
+  }
 }
 
 std::unique_ptr<journal::Journal> SimStore::make_journal(journal::JournalOwner& owner) {
@@ -192,6 +212,7 @@ void SimStore::on_answer(broker::Answer&& answer) {
 
 void SimStore::on_state(StoreState state, const std::string& why) {
   world_.trace(fmt::format("store {} is {}: {}", number_, name_of(state), why));
+  well_since_ = std::max(well_since_, world_.tick());
   neighbours_.on_store_state(number_, state, why);
   if (state == StoreState::open)
     world_.post(life_, [this] {
@@ -214,9 +235,14 @@ void SimStore::on_partition_gone(store::PartitionId, const std::string& name) {
   neighbours_.on_damage(number_, fmt::format("'{}' is gone", name));
 }
 
+void SimStore::on_cut(journal::Position, std::uint64_t bytes) {
+  world_.trace(fmt::format("store {}: {} bytes are cut off", number_, bytes));
+  if (!scenario_.hides_damage) neighbours_.on_torn(number_, bytes);
+}
+
 void SimStore::on_damage(const journal::Damage& damage) {
   world_.trace(damage.what);
-  neighbours_.on_damage(number_, damage.what);
+  if (!scenario_.hides_damage) neighbours_.on_damage(number_, damage.what);
 }
 
 }  // namespace omnibus::sim

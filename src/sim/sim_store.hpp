@@ -33,6 +33,8 @@ class StoreNeighbours {
   virtual void on_power_lost() = 0;
   virtual void on_store_state(std::uint16_t store, store::StoreState state, const std::string& why) = 0;
   virtual void on_damage(std::uint16_t store, const std::string& what) = 0;
+  // Bytes at the end of the log were cut off at an opening.
+  virtual void on_torn(std::uint16_t store, std::uint64_t bytes) = 0;
 };
 
 class SimStore final : private store::StoreOwner {
@@ -58,6 +60,12 @@ class SimStore final : private store::StoreOwner {
   [[nodiscard]] store::Store& store() { return *store_; }
   [[nodiscard]] journal::SimDisk& disk() { return *disk_; }
   void set_slow(std::uint64_t factor) { slow_ = factor; }
+  // Its disk does not do as it should: nobody counts on it.
+  void set_ailing(bool ails);
+  // Since when it has to take whatever comes. Nothing: it need not.
+  [[nodiscard]] std::optional<Tick> well_since() const;
+  // Every byte of the disk becomes part of the hash.
+  void trace_disk();
   // Everything that was decided up to then is durable.
   [[nodiscard]] Moment settled();
 
@@ -77,6 +85,7 @@ class SimStore final : private store::StoreOwner {
   void on_partition_gone(store::PartitionId id, const std::string& name) override;
   void on_partition_idle(const store::PartitionInfo&) override {}
   void on_damage(const journal::Damage& damage) override;
+  void on_cut(journal::Position from, std::uint64_t bytes) override;
 
   std::unique_ptr<journal::Journal> make_journal(journal::JournalOwner& owner);
   journal::Runner thread(std::size_t index);
@@ -92,6 +101,8 @@ class SimStore final : private store::StoreOwner {
   StoreNeighbours& neighbours_;
   std::shared_ptr<journal::SimDisk> disk_;
   std::uint64_t slow_ = 1;
+  bool ails_ = false;
+  Tick well_since_{};
 
   // Of one process.
   Life life_;

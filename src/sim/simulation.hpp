@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,14 @@ namespace omnibus::sim {
 struct Report {
   std::uint64_t seed = 0;
   std::vector<std::string> violations{};
-  // Of all bytes on wires, all states of stores and the whole history: the same for the same seed.
+  // Of all bytes on wires and disks, all states of stores and the whole history: the same for the same seed.
   std::uint64_t hash = 0;
   std::uint64_t events = 0;
   Judgement judgement{};
-  // Bits changed on the disk: what it cost is excused, as long as nothing comes of it that nobody sent.
+  // Bits changed on the disk. What it cost is excused in the entities whose store has told that something is
+  // wrong, as long as nothing comes of it that nobody sent.
   bool has_flipped = false;
+  std::set<std::string> excused{};
   History history{};
   std::string scenario{};
 };

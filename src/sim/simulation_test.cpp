@@ -81,5 +81,62 @@ TEST(Simulation, AcknowledgementBeforeTheDiskIsNoticed) {
   EXPECT_GT(noticed, 0u);
 }
 
+// Only bits that change, again and again.
+void make_flips(Scenario& scenario) {
+  make_short(scenario);
+  scenario.faults = {};
+  scenario.faults.flip = 1;
+  scenario.faults.longest = 2s;
+}
+
+TEST(Simulation, FlippedBitsCostOnlyWhatWasTold) {
+  std::size_t flipped = 0;
+  std::size_t excused = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const Report report = simulate(seed, make_flips);
+    EXPECT_TRUE(report.violations.empty()) << "seed " << seed << "\n" << all(report.violations);
+    flipped += report.has_flipped;
+    excused += !report.excused.empty();
+    EXPECT_TRUE(report.has_flipped || report.excused.empty()) << "seed " << seed;
+  }
+  EXPECT_GT(flipped, 0u);
+  EXPECT_GT(excused, 0u) << "and something was told";
+}
+
+TEST(Simulation, DamageThatNobodyTellsIsNoticed) {
+  const auto break_it = [](Scenario& scenario) {
+    make_flips(scenario);
+    scenario.hides_damage = true;
+  };
+  std::size_t noticed = 0;
+  for (std::uint64_t seed = 1; seed <= 20 && noticed == 0; ++seed)
+    noticed += !simulate(seed, break_it).violations.empty();
+  EXPECT_GT(noticed, 0u);
+}
+
+// A broker that refuses what another partition could have taken.
+TEST(Simulation, ARefusalThatNeedNotBeIsNoticed) {
+  const auto take_stores_down = [](Scenario& scenario) {
+    make_short(scenario);
+    scenario.stores = 3;
+    for (SimEntity& entity : scenario.entities)
+      if (!entity.settings.requires_session) entity.partitions = 4;
+    scenario.faults = {};
+    scenario.faults.down = 1;
+    scenario.faults.longest = 2s;
+  };
+  const auto break_it = [&](Scenario& scenario) {
+    take_stores_down(scenario);
+    scenario.gives_up_early = true;
+  };
+  std::size_t noticed = 0;
+  for (std::uint64_t seed = 1; seed <= 10 && noticed == 0; ++seed)
+    for (const std::string& one : simulate(seed, break_it).violations)
+      noticed += one.contains("could have taken it");
+  EXPECT_GT(noticed, 0u);
+  const Report good = simulate(1, take_stores_down);
+  EXPECT_TRUE(good.violations.empty()) << all(good.violations);
+}
+
 }  // namespace
 }  // namespace omnibus::sim

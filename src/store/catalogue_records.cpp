@@ -14,6 +14,8 @@ using std::chrono::milliseconds;
 
 // By PartitionKind.
 constexpr std::string_view kinds[] = {"queue", "topic", "subscription"};
+// By PartitionState.
+constexpr std::string_view states[] = {"there", "making", "leaving"};
 constexpr std::string_view exchange_rules = "rules";
 // Times far outside of this would overflow where they are added to.
 constexpr std::int64_t ms_max = std::int64_t{1} << 53;
@@ -198,6 +200,9 @@ std::vector<std::uint8_t> encode_partition(const PartitionInfo& info) {
   if (info.name_space != 0) out.put("namespace", Value{info.name_space});
   if (!info.document.empty()) out.put("document", info.document);
   if (!info.notes.empty()) out.put("notes", info.notes);
+  if (info.state != PartitionState::there)
+    out.put("state", Value::symbol(states[static_cast<std::size_t>(info.state)]));
+  if (info.revision != 0) out.put("revision", Value{info.revision});
   if (info.kind == PartitionKind::topic) {
     put_topic(out, info.topic_settings);
   } else {
@@ -229,6 +234,13 @@ Result<PartitionInfo> decode_partition(PartitionId id, Bytes bytes) {
   in.get("namespace", info.name_space);
   in.get("document", info.document);
   in.get("notes", info.notes);
+  std::string state{states[0]};
+  in.get("state", state);
+  if (const auto* one = std::ranges::find(states, state); one != std::end(states))
+    info.state = static_cast<PartitionState>(one - std::begin(states));
+  else
+    in.refuse("state");
+  in.get("revision", info.revision);
   if (info.kind == PartitionKind::topic) {
     info.topic_settings.name = info.name;
     get_topic(in, info.topic_settings);

@@ -50,13 +50,14 @@ std::uint32_t Outbox::fill(Letter& letter) {
 
 void Outbox::post(PartitionId from, std::uint64_t era, broker::Effect&& effect) {
   const std::uint32_t connection = connection_of(effect);
+  const LineId id = connection != 0 ? LineId{connection} << 32 : static_cast<std::uint32_t>(from);
   Letter letter{{std::move(effect)}, from, era};
   const std::uint32_t missing = fill(letter);
-  const bool stands_behind = !lines_.empty() && lines_.contains(connection);
+  const bool stands_behind = !lines_.empty() && lines_.contains(id);
   if (missing == 0 && !stands_behind) return send_(std::move(letter));
-  auto waiting = std::make_unique<Waiting>(std::move(letter), connection, missing);
+  auto waiting = std::make_unique<Waiting>(std::move(letter), id, missing);
   Waiting& added = *waiting;
-  lines_[connection].push_back(std::move(waiting));
+  lines_[id].push_back(std::move(waiting));
   ++waiting_;
   if (missing > 0) ask(added);
 }
@@ -74,13 +75,13 @@ void Outbox::got(Waiting& waiting, Payload& into, const Result<Payload>& bytes) 
     into = *bytes;
   else
     waiting.letter.unreadable = true;
-  if (--waiting.missing == 0) flush(waiting.connection);
+  if (--waiting.missing == 0) flush(waiting.line);
 }
 
-void Outbox::flush(std::uint32_t connection) {
+void Outbox::flush(LineId id) {
   // Sending may add to the line, and to other lines.
   for (;;) {
-    const auto line = lines_.find(connection);
+    const auto line = lines_.find(id);
     if (line == lines_.end()) return;
     if (line->second.empty()) {
       lines_.erase(line);

@@ -1,8 +1,9 @@
 // Answers on their way out: each gets the bytes of its messages, and no connection sees them out of order.
 //
 // An answer whose bytes are in memory goes out at once, unless one for the same connection waits before it.
-// Only connections that wait for the disk have a line here. Connection 0 is the store itself: its line holds
-// the messages to be forwarded and those of topics that became due. Lives on one core.
+// Only who waits for the disk has a line here. Connection 0 is the store itself: what its partitions forward,
+// and what of their topics became due, stands in a line for each partition, so that a message that cannot be
+// read for a while holds up nothing of others. Lives on one core.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +40,10 @@ class Outbox {
   [[nodiscard]] std::size_t lines() const { return lines_.size(); }
 
  private:
+  using LineId = std::uint64_t;
   struct Waiting {
     Letter letter;
-    std::uint32_t connection = 0;
+    LineId line = 0;
     std::uint32_t missing = 0;
   };
   // Stable addresses: what is read back is put straight into the letter.
@@ -50,13 +52,13 @@ class Outbox {
   [[nodiscard]] std::uint32_t fill(Letter& letter);
   void ask(Waiting& waiting);
   void got(Waiting& waiting, Payload& into, const Result<Payload>& bytes);
-  void flush(std::uint32_t connection);
+  void flush(LineId id);
 
   PayloadCache& moving_;  // what was relocated and is not durable there yet
   PayloadCache& cache_;
   RecordReader& reader_;
   Send send_;
-  std::unordered_map<std::uint32_t, Line> lines_;
+  std::unordered_map<LineId, Line> lines_;
   std::size_t waiting_ = 0;
 };
 

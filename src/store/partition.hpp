@@ -15,6 +15,15 @@ enum class PartitionId : std::uint32_t { none = 0 };
 
 enum class PartitionKind : std::uint8_t { queue, topic, subscription };
 
+// How far the partition's entity has come on its way in or out. The partitions of one entity may be in
+// several stores, so a crash can leave them in different states: what that means is decided by whoever knows
+// all of them (ADR 23).
+enum class PartitionState : std::uint8_t {
+  there,
+  making,   // the entity has never been served
+  leaving,  // the entity will not be served again
+};
+
 struct PartitionInfo {
   PartitionId id = PartitionId::none;
   PartitionKind kind = PartitionKind::queue;
@@ -29,6 +38,10 @@ struct PartitionInfo {
   std::string notes{};
   // The number of its namespace, which has names of its own; 0 is the default one.
   std::uint32_t name_space = 0;
+  PartitionState state = PartitionState::there;
+  // Of the entity's settings, notes and document: of two partitions the one with the higher number was
+  // written later.
+  std::uint64_t revision = 0;
   friend bool operator==(const PartitionInfo&, const PartitionInfo&) = default;
 };
 

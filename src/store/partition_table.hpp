@@ -28,9 +28,10 @@ struct Partition {
   std::int64_t due = 0;
   std::uint32_t place = 0;
   bool has_deadline = false;
-  bool dirty = false;     // has appended what is not durable
-  bool known = false;     // while recovering: the journal has told of it
-  bool deleting = false;  // not found any more; what it holds is being released
+  bool dirty = false;        // has appended what is not durable
+  bool known = false;        // while recovering: the journal has told of it
+  bool told_of_ids = false;  // that message-ids were forgotten early
+  bool deleting = false;     // not found any more; what it holds is being released
 };
 
 // All of them, wherever they are in it.

@@ -5,8 +5,8 @@
 // difference is kept here. A session ends with the queue. Lives on one core.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "broker/commands.hpp"
@@ -47,7 +47,7 @@ class ReceiverMemory {
     std::uint64_t before = 0;  // deliveries by earlier queues
     [[nodiscard]] bool has_session() const { return attach.session.index() != 0; }
   };
-  std::unordered_map<broker::ReceiverId, Known> all_;
+  boost::unordered_flat_map<broker::ReceiverId, Known> all_;  // every delivery looks here
 };
 
 }  // namespace omnibus::store

@@ -122,9 +122,11 @@ StoreStats Store::stats() const {
   stats.cache_records = parts.cache.records();
   stats.reads = parts.reader.reads();
   stats.reads_under_way = parts.reader.under_way();
+  stats.reads_failing = parts.reader.failing();
   stats.answers_waiting = parts.outbox.waiting();
   stats.releases_waiting = parts.releases.size();
   stats.damaged_records = parts.damaged.size();
+  stats.cut_bytes = parts.cut_bytes;
   stats.checkpoints = parts.checkpoints;
   stats.recoveries = parts.recoveries;
   stats.full = parts.full;
@@ -137,12 +139,15 @@ Store::Parts::Parts(StoreSettings with, StoreOwner& whose, const MakeJournal& ma
       random(with.seed),
       cache(with.cache_bytes_max),
       reader(
-          with.reads_max, [this](broker::Location record, const auto& stored) { seen(record, stored); },
+          {with.reads_max, with.read_retry_first, with.read_retry_longest},
+          [this](broker::Location record, const auto& stored) { seen(record, stored); },
           [this](const broker::StoredMessage& message) { release_now(message); },
           [this] {
             now = owner.now();
             settle(true);
-          }),
+          },
+          [this](const std::optional<Error>& trouble) { owner.on_reads(trouble); },
+          [this] { return owner.now(); }),
       outbox(moving, cache, reader, [this](Letter&& letter) { send(std::move(letter)); }),
       journal(make_journal(*this)) {
   reader.use(*journal);
@@ -304,6 +309,24 @@ void Store::Parts::start_checkpoint() {
   checkpoint_at = broker::never;
   bytes_at_checkpoint = bytes_since_checkpoint;
   checkpointer.begin(*journal, {next_partition});
+  tell_of_forgotten_ids();
+}
+
+// With each checkpoint: so many ids do not come without one, and nobody looks more often.
+void Store::Parts::tell_of_forgotten_ids() {
+  for (std::size_t slot = 0; slot < partitions.slots(); ++slot) {
+    Partition* partition = partitions.at(slot);
+    if (!partition || partition->told_of_ids) continue;
+    const std::uint64_t gone = partition->topic   ? partition->topic->duplicate_ids_gone_early()
+                               : partition->queue ? partition->queue->duplicate_ids_gone_early()
+                                                  : 0;
+    if (gone == 0) continue;
+    partition->told_of_ids = true;
+    owner.on_warning(
+        fmt::format("entity='{}' gets more than {} message-ids within its duplicate window: the oldest are "
+                    "forgotten early",
+                    partition->info.name, settings.duplicate_ids_max));
+  }
 }
 
 Instant Store::Parts::next_deadline() const {
@@ -316,7 +339,7 @@ Instant Store::Parts::next_deadline() const {
     if (!graves.empty()) first = std::min(first, now + checkpoint_poll);
     first = std::min(first, std::min({checkpoint_at, probe_at, commit_at}));
   }
-  return first;
+  return std::min(first, reader.retry_at());
 }
 
 void Store::Parts::tell_deadline() {
@@ -343,6 +366,7 @@ void Store::Parts::wake(Instant at) {
     }
     if (checkpoint_at <= now) start_checkpoint();
   }
+  reader.retry();
   settle(true);
 }
 

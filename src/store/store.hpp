@@ -26,6 +26,7 @@
 #include "base/result.hpp"
 #include "broker/answer.hpp"
 #include "broker/commands.hpp"
+#include "broker/duplicate_history.hpp"
 #include "broker/queue.hpp"
 #include "broker/topic.hpp"
 #include "journal/journal.hpp"
@@ -64,10 +65,16 @@ struct StoreSettings {
   std::uint32_t receivers_max = 0;
   // Of each topic. What is there already stays when a limit is lowered.
   rules::RuleLimits rule_limits{};
+  // Message-ids that a queue or topic with duplicate detection remembers at most; beyond it the oldest are
+  // forgotten early, which is told once.
+  std::size_t duplicate_ids_max = broker::DuplicateHistory::ids_max_default;
   std::chrono::milliseconds checkpoint_retry = std::chrono::seconds{30};
   std::chrono::milliseconds reopen_first = std::chrono::milliseconds{200};
   std::chrono::milliseconds reopen_longest = std::chrono::seconds{30};
   std::chrono::milliseconds space_probe = std::chrono::seconds{1};
+  // A record that cannot be read for now is tried again after the first, then ever later.
+  std::chrono::milliseconds read_retry_first = std::chrono::milliseconds{200};
+  std::chrono::milliseconds read_retry_longest = std::chrono::seconds{10};
   // A transaction of several stores is rolled back when one of them does not answer for so long; a store that
   // hears no decision for so long asks for it.
   std::chrono::milliseconds prepare_patience = std::chrono::seconds{15};
@@ -147,8 +154,15 @@ class StoreOwner {
   // For the log and for health; the store acts on all of them itself.
   virtual void on_progress(const Progress&) {}
   virtual void on_damage(const journal::Damage&) {}
+  // So many bytes at the end of the log were cut off when it was opened: a write that had not ended when the
+  // process died, or the last batch that was durable and has been damaged since.
+  virtual void on_cut(journal::Position /*from*/, std::uint64_t /*bytes*/) {}
   virtual void on_space(bool /*enough*/) {}
+  // Records cannot be read for now, with the first reason; nothing: all of them were. Who waits for them
+  // waits on, in order.
+  virtual void on_reads(const std::optional<Error>& /*trouble*/) {}
   virtual void on_checkpoint(const Result<journal::Position>& /*covers*/) {}
+  virtual void on_warning(const std::string& /*what*/) {}
 };
 
 struct StoreStats {
@@ -160,9 +174,11 @@ struct StoreStats {
   std::uint64_t cache_records = 0;
   std::uint64_t reads = 0;            // of records, since the start
   std::uint64_t reads_under_way = 0;  // and waiting for their turn
+  std::uint64_t reads_failing = 0;    // of these, tried before without success
   std::uint64_t answers_waiting = 0;  // for bytes, or behind one that does
   std::uint64_t releases_waiting = 0;
   std::uint64_t damaged_records = 0;
+  std::uint64_t cut_bytes = 0;  // at the ends of the log, by all open() since the start
   std::uint64_t checkpoints = 0;
   std::uint64_t recoveries = 0;  // open() that succeeded, the first included
   bool full = false;
@@ -173,6 +189,8 @@ struct Beside {
   std::optional<std::string> notes{};
   std::optional<std::string> document{};
   std::optional<rules::Binding> binding{};  // of a subscription of an exchange
+  std::optional<PartitionState> state{};
+  std::optional<std::uint64_t> revision{};
 };
 
 class Store {
@@ -190,6 +208,9 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
+  // Before open(), for a store that may not come up: what was there when somebody last saw it. Until it is
+  // open these are refused as busy instead of not found, and receivers wait for them.
+  void expect(std::vector<PartitionInfo> partitions);
   // Ends with on_state(open) or on_state(failed). Once.
   void open();
   // Takes no more commands, writes a checkpoint when that is cheap, and closes the journal. The loop goes on
@@ -208,7 +229,8 @@ class Store {
   // The catalogue. An id is assigned when `id` is none; ids are never used twice. `refused` answers come
   // before the call returns.
   void create_partition(Instant now, PartitionId id, std::string name, const broker::QueueSettings& settings,
-                        Created done, std::string notes = {}, std::uint32_t name_space = 0);
+                        Created done, std::string notes = {}, std::uint32_t name_space = 0,
+                        PartitionState state = PartitionState::there);
   // A topic or exchange, and what it hands its messages to. `rules` empty: `$Default`, which is always true;
   // `binding` for exchanges only. From `done` on, every message the topic accepts reaches it if it matches.
   struct NewTopic {
@@ -217,6 +239,7 @@ class Store {
     std::string document{};
     std::string notes{};
     std::uint32_t name_space = 0;  // its subscriptions are in the same
+    PartitionState state = PartitionState::there;
   };
   void create_topic(Instant now, NewTopic topic, Created done);
   struct NewSubscription {
@@ -227,6 +250,7 @@ class Store {
     std::optional<rules::Binding> binding{};
     std::string document{};
     std::string notes{};
+    PartitionState state = PartitionState::there;
   };
   void create_subscription(Instant now, NewSubscription subscription, Created done);
   // How large a message may be goes on to the topic's subscriptions. All of an update is durable or nothing.

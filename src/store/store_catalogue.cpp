@@ -7,7 +7,7 @@ namespace omnibus::store {
 
 void Store::create_partition(Instant now, PartitionId id, std::string name,
                              const broker::QueueSettings& settings, Created done, std::string notes,
-                             std::uint32_t name_space) {
+                             std::uint32_t name_space, PartitionState state) {
   parts_->now = now;
   PartitionInfo info;
   info.id = id;
@@ -15,6 +15,7 @@ void Store::create_partition(Instant now, PartitionId id, std::string name,
   info.name_space = name_space;
   info.settings = settings;
   info.notes = std::move(notes);
+  info.state = state;
   parts_->create(std::move(info), std::move(done));
   parts_->settle(false);
 }
@@ -32,6 +33,11 @@ void Store::delete_partition(Instant now, PartitionId id, Changed done) {
   if (!partition) return done(omnibus::fail(std::move(partition.error())));
   parts_->remove(**partition, std::move(done));
   parts_->settle(false);
+}
+
+void Store::expect(std::vector<PartitionInfo> partitions) {
+  check(parts_->state == StoreState::closed, "what is expected is told before the store opens");
+  for (PartitionInfo& info : partitions) parts_->partitions.add(std::move(info));
 }
 
 std::vector<PartitionInfo> Store::partitions() const {
@@ -125,6 +131,8 @@ void Store::Parts::make_machine(Partition& partition) {
         std::make_unique<broker::Topic>(info.topic_settings, random, info.created, settings.rule_limits);
   else
     partition.queue = std::make_unique<broker::Queue>(info.settings, random, info.created);
+  if (partition.topic) partition.topic->set_duplicate_ids_max(settings.duplicate_ids_max);
+  if (partition.queue) partition.queue->set_duplicate_ids_max(settings.duplicate_ids_max);
 }
 
 Partition* Store::Parts::add(PartitionInfo info) {
@@ -157,6 +165,13 @@ void Store::Parts::create(PartitionInfo info, Created done) {
   when_created(id, std::move(done));
 }
 
+void Store::Parts::take(Beside&& beside, PartitionInfo& info) {
+  if (beside.notes) info.notes = *std::move(beside.notes);
+  if (beside.document) info.document = *std::move(beside.document);
+  info.state = beside.state.value_or(info.state);
+  info.revision = beside.revision.value_or(info.revision);
+}
+
 bool Store::Parts::rewrite(Partition& partition, PartitionInfo info) {
   const std::vector<std::uint8_t> bytes = encode_partition(info);
   journal::Record record;
@@ -187,8 +202,7 @@ void Store::Parts::update(PartitionId id, const broker::QueueSettings& with, Bes
   }
   PartitionInfo info = partition.info;
   info.settings = with;
-  if (beside.notes) info.notes = *std::move(beside.notes);
-  if (beside.document) info.document = *std::move(beside.document);
+  take(std::move(beside), info);
   // The catalogue's record and the topic's go in one batch: a document never comes back with other routing.
   joining = beside.binding.has_value();
   joined_any = false;

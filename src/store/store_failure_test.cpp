@@ -343,6 +343,28 @@ TEST(StoreFailure, DamagedRecordIsReportedAndTheRestIsServed) {
   EXPECT_THAT(rig.peek(id), ElementsAre("first", "last"));
 }
 
+// The last batch, damaged after it was durable, cannot be told from one that was never written to its end.
+TEST(StoreFailure, WhatIsCutOffAtTheEndIsTold) {
+  StoreRig rig;
+  rig.open();
+  const auto id = rig.create("orders");
+  for (const auto* body : {"first", "broken"}) rig.send(id, body, 200);
+  for (const auto& name : rig.disk->names())
+    if (auto* bytes = rig.disk->contents(name)) {
+      const auto at = std::string(bytes->begin(), bytes->end()).find("  broken");
+      if (at != std::string::npos) (*bytes)[at] ^= 0x40;
+    }
+  rig.disk->kill();
+  rig.start();
+  rig.open();
+  EXPECT_THAT(rig.peek(id), ElementsAre("first"));
+  ASSERT_THAT(rig.owner->cuts, SizeIs(1));
+  EXPECT_GT(rig.owner->cuts[0].second, 200u);
+  EXPECT_EQ(rig.store->stats().cut_bytes, rig.owner->cuts[0].second);
+  rig.crash();
+  EXPECT_THAT(rig.owner->cuts, IsEmpty()) << "it is gone";
+}
+
 TEST(StoreFailure, FailingCheckpointIsToldAndTriedAgain) {
   StoreRig rig;
   rig.open();
@@ -389,6 +411,29 @@ TEST(StoreFailure, AdministrationCanTakeItDownAndNothingIsLost) {
     EXPECT_FALSE(rig.next(receiver(1))) << "its credit is used up";
     EXPECT_THAT(rig.owner->detached, IsEmpty());
   }
+}
+
+TEST(StoreFailure, MessageIdsThatAreForgottenEarlyAreToldOnce) {
+  StoreRig rig{{.store = {.duplicate_ids_max = 8}}};
+  rig.open();
+  const auto id = rig.create("orders", {.requires_duplicate_detection = true});
+  const auto checkpoint = [&] {
+    rig.store->checkpoint_soon(rig.owner->clock);
+    rig.advance(1s);
+  };
+  for (int i = 0; i < 8; ++i) rig.send(id, fmt::format("m{}", i));
+  checkpoint();
+  EXPECT_THAT(rig.owner->warnings, IsEmpty()) << "at the limit";
+  rig.send(id, "m0");
+  EXPECT_EQ(rig.store->counts(id)->active, 8u) << "all of them are known";
+  rig.send(id, "m8");
+  checkpoint();
+  EXPECT_THAT(rig.owner->warnings, ElementsAre(HasSubstr("'orders' gets more than 8 message-ids")));
+  rig.send(id, "m0");
+  EXPECT_EQ(rig.store->counts(id)->active, 10u) << "it was forgotten";
+  for (int i = 10; i < 30; ++i) rig.send(id, fmt::format("m{}", i));
+  checkpoint();
+  EXPECT_THAT(rig.owner->warnings, SizeIs(1));
 }
 
 TEST(StoreFailure, BacklogAndTransferAreBounded) {

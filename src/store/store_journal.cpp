@@ -142,6 +142,8 @@ void Store::Parts::on_checkpoint_end(const Result<journal::Position>& covers) {
   settle(true);
 }
 
+void Store::Parts::on_warning(const std::string& what) { owner.on_warning(what); }
+
 void Store::Parts::relocate(const journal::RecordView& record) {
   const auto kind = static_cast<RecordKind>(record.kind);
   if (state != StoreState::open || broken || (kind != RecordKind::queue && kind != RecordKind::topic)) return;

@@ -33,6 +33,7 @@ struct Store::Parts final : journal::JournalOwner {
   void commit();  // now when somebody waits for it, else soon
   void go_on();
   void start_checkpoint();
+  void tell_of_forgotten_ids();
   void tell_deadline();
   [[nodiscard]] bool is_open() const { return state == StoreState::open && !offline; }
   [[nodiscard]] std::optional<Error> send_refused(const Partition& partition, std::uint64_t bytes) const;
@@ -87,6 +88,7 @@ struct Store::Parts final : journal::JournalOwner {
   void on_damage(const journal::Damage& damage) override;
   void on_space(bool enough) override;
   void on_checkpoint_end(const Result<journal::Position>& covers) override;
+  void on_warning(const std::string& what) override;
   void relocate(const journal::RecordView& record) override;
 
   // --- store_recovery.cpp
@@ -119,6 +121,7 @@ struct Store::Parts final : journal::JournalOwner {
   void make_machine(Partition& partition);
   // Finds it, or says why it cannot be changed now.
   [[nodiscard]] Result<Partition*> find_to_change(PartitionId id);
+  static void take(Beside&& beside, PartitionInfo& info);
   // Journals what it shall be from now on. False: the store is broken.
   [[nodiscard]] bool rewrite(Partition& partition, PartitionInfo info);
   void update(PartitionId id, const broker::QueueSettings& settings, Beside beside, Changed done);
@@ -153,6 +156,7 @@ struct Store::Parts final : journal::JournalOwner {
   void transact(broker::Transact&& command);
   // What would refuse them, judged one after the other; nothing changes.
   [[nodiscard]] std::optional<Error> steps_refusal(std::span<const broker::TransactionStep> steps);
+  [[nodiscard]] std::optional<Error> rule_in_doubt(std::span<const broker::TransactionStep> steps);
   // Those that steps_refusal() let pass, or that were prepared.
   void carry_out(std::span<const broker::TransactionStep> steps);
   template <class Work>
@@ -252,6 +256,7 @@ struct Store::Parts final : journal::JournalOwner {
   std::set<PartitionId> unknown;                  // records of partitions that were not there, so far
   std::multimap<PartitionId, PartitionId> early;  // subscriptions by their topic, when told of before it
   std::set<std::uint64_t> damaged;
+  std::uint64_t cut_bytes = 0;
   Progress progress;
   bool journal_busy = false;  // it is closing: not to be opened yet
   bool reopens = true;

@@ -39,6 +39,8 @@ PartitionInfo example() {
   info.document = R"({"UserMetadata":"żółć"})";
   info.notes = R"({"UpdatedAt":17})";
   info.name_space = 3;
+  info.state = PartitionState::making;
+  info.revision = 1234567890123;
   return info;
 }
 PartitionInfo example_topic() {
@@ -62,6 +64,7 @@ PartitionInfo example_topic() {
   info.topic_settings.is_partitioned = true;
   info.topic_settings.partition_count = 16;
   info.document = "{}";
+  info.state = PartitionState::leaving;
   return info;
 }
 PartitionInfo example_subscription() {
@@ -100,10 +103,23 @@ TEST(CatalogueRecords, UnknownFieldsArePassedOverAndMissingOnesHaveTheirDefault)
   ASSERT_TRUE(small);
   EXPECT_EQ(small->kind, PartitionKind::queue);
   EXPECT_EQ(small->settings, broker::QueueSettings{.name = "small"});
+  EXPECT_EQ(small->state, PartitionState::there);
+  EXPECT_EQ(small->revision, 0u);
   least.set(amqp::Value::symbol("kind"), amqp::Value::symbol("topic"));
   const auto topic = read(least);
   ASSERT_TRUE(topic);
   EXPECT_EQ(topic->topic_settings, broker::TopicSettings{.name = "small"});
+}
+
+// As versions wrote it that knew neither.
+TEST(CatalogueRecords, OneThatIsThereAndWasNeverChangedHasNoMarks) {
+  PartitionInfo info = example();
+  info.state = PartitionState::there;
+  info.revision = 0;
+  for (const auto& [key, value] : fields(info).entries) {
+    EXPECT_NE(key, amqp::Value::symbol("state"));
+    EXPECT_NE(key, amqp::Value::symbol("revision"));
+  }
 }
 
 TEST(CatalogueRecords, WhatIsNotUnderstoodIsRefused) {
@@ -125,6 +141,8 @@ TEST(CatalogueRecords, WhatIsNotUnderstoodIsRefused) {
   EXPECT_FALSE(topic_with("status", amqp::Value{std::uint8_t{4}}));
   EXPECT_FALSE(topic_with("alternate-exchange", amqp::Value{true}));
   EXPECT_FALSE(with("name", amqp::Value{true}));
+  EXPECT_FALSE(with("state", amqp::Value::symbol("dreaming")));
+  EXPECT_FALSE(with("revision", amqp::Value{std::int64_t{-1}}));
   EXPECT_FALSE(with("status", amqp::Value{std::uint8_t{4}}));
   EXPECT_FALSE(with("lock-duration", amqp::Value{std::int64_t{-1}}));
   EXPECT_FALSE(with("default-time-to-live", amqp::Value{std::int64_t{1} << 60}));

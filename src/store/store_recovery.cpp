@@ -168,6 +168,10 @@ void Store::Parts::on_replay(const journal::RecordView& record) {
 
 void Store::Parts::on_opened(const journal::Opened& opened) {
   now = owner.now();
+  if (opened.torn_from) {
+    cut_bytes += opened.torn_bytes;
+    owner.on_cut(opened.torn_from, opened.torn_bytes);
+  }
   if (!checkpoint_reader->at_boundary())
     cannot_recover({Errc::decode_error, "the checkpoint ends within a piece"});
   checkpoint_reader.reset();
@@ -338,6 +342,7 @@ void Store::Parts::close_journal() {
   journal->close([this] {
     now = owner.now();
     journal_busy = false;
+    reader.pause();  // its folder may be somebody else's now
     // What was decided is told to the other stores when this one is opened again; who asked hears it now.
     lose_transactions();
     set_state(StoreState::closed);

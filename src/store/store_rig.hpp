@@ -67,8 +67,11 @@ class RecordingStoreOwner : public StoreOwner {
   void on_partition_idle(const PartitionInfo& info) override { idle.push_back(info.id); }
   void on_progress(const Progress& seen) override { progress = seen; }
   void on_damage(const journal::Damage& damage) override { damages.push_back(damage); }
+  void on_cut(journal::Position from, std::uint64_t bytes) override { cuts.emplace_back(from, bytes); }
   void on_space(bool enough) override { space.push_back(enough); }
+  void on_reads(const std::optional<Error>& trouble) override { reads.push_back(trouble); }
   void on_checkpoint(const Result<journal::Position>& covers) override { checkpoints.push_back(covers); }
+  void on_warning(const std::string& what) override { warnings.push_back(what); }
 
   static broker::RequestId request_of(const broker::Effect& effect) {
     return std::visit(
@@ -115,8 +118,11 @@ class RecordingStoreOwner : public StoreOwner {
   Progress progress;
   std::vector<journal::Damage> damages{};
   std::deque<std::pair<std::uint16_t, StoreMessage>> messages{};  // for other stores
+  std::vector<std::pair<journal::Position, std::uint64_t>> cuts{};
   std::vector<bool> space{};
+  std::vector<std::optional<Error>> reads{};
   std::vector<Result<journal::Position>> checkpoints{};
+  std::vector<std::string> warnings{};
   std::function<Result<std::optional<PartitionId>>(ForwardRequest&)> route;
 };
 

@@ -35,6 +35,7 @@ void Store::Parts::create(NewTopic topic, Created done) {
   info.topic_settings = std::move(topic.settings);
   info.document = std::move(topic.document);
   info.notes = std::move(topic.notes);
+  info.state = topic.state;
   const PartitionId id = info.id;
   if (!add(std::move(info))) return done(omnibus::fail(*broken));
   when_created(id, std::move(done));
@@ -58,6 +59,7 @@ void Store::Parts::create(NewSubscription subscription, Created done) {
   info.topic = subscription.topic;
   info.document = std::move(subscription.document);
   info.notes = std::move(subscription.notes);
+  info.state = subscription.state;
   const PartitionId id = info.id;
   const auto number = static_cast<broker::SubscriptionId>(id);
   auto prepared =
@@ -86,8 +88,7 @@ void Store::Parts::update(PartitionId id, const broker::TopicSettings& with, Bes
     return done(omnibus::fail(std::move(*error)));
   PartitionInfo info = partition.info;
   info.topic_settings = with;
-  if (beside.notes) info.notes = *std::move(beside.notes);
-  if (beside.document) info.document = *std::move(beside.document);
+  take(std::move(beside), info);
   std::vector<Partition*> grown;
   if (with.message_bytes_max != partition.info.topic_settings.message_bytes_max) {
     grown = with_subscriptions(partition);

@@ -1,4 +1,5 @@
 #include "base/check.hpp"
+#include "base/text.hpp"
 #include "store/store_parts.hpp"
 
 // Transactions [contract 7]. All steps are judged before one is carried out, and what they write is one
@@ -10,6 +11,11 @@ namespace {
 
 bool changes_rules(const broker::TransactionWork& work) {
   return std::holds_alternative<broker::AddRule>(work) || std::holds_alternative<broker::RemoveRule>(work);
+}
+
+const std::string& rule_of(const broker::TransactionWork& work) {
+  const auto* add = std::get_if<broker::AddRule>(&work);
+  return add ? add->rule->name : std::get<broker::RemoveRule>(work).name;
 }
 
 // Of the messages that a step sends; nothing when it sends none.
@@ -229,11 +235,28 @@ void Store::Parts::heard(std::uint16_t from, Inquire&& message) {
 
 // Several stores: who takes part
 
+// Decisions about two transactions may come in another order than to other stores, after a failure. Where the
+// order matters, the second one is not taken before the first is decided: partitions of one subscription
+// would end with different rules.
+std::optional<Error> Store::Parts::rule_in_doubt(std::span<const broker::TransactionStep> steps) {
+  for (const auto& step : steps) {
+    if (!changes_rules(step.work)) continue;
+    for (const TransactionId* id = transactions.prepared.after({}); id; id = transactions.prepared.after(*id))
+      for (const auto& other : transactions.prepared.find(*id)->record.steps)
+        if (other.partition == step.partition && changes_rules(other.work) &&
+            equals_ignoring_case(rule_of(other.work), rule_of(step.work)))
+          return Error{Errc::server_busy,
+                       fmt::format("another change of the rule '{}' is under way", rule_of(step.work))};
+  }
+  return std::nullopt;
+}
+
 void Store::Parts::heard(std::uint16_t from, Prepare&& message) {
   const auto no = [&](Error error) { tell(from, PrepareRefused{message.id, std::move(error)}); };
   if (transactions.prepared.find(message.id)) return;
   std::uint64_t bytes = 0;
   for (const auto& step : message.steps) bytes += bytes_sent(step.work).value_or(0);
+  if (auto error = rule_in_doubt(message.steps)) return no(std::move(*error));
   if (auto error = steps_refusal(message.steps)) return no(std::move(*error));
   if (bytes > 0 && transactions.prepared_bytes + bytes > settings.backlog_bytes_max)
     return no({Errc::server_busy, fmt::format("{} bytes wait for decisions about transactions already",

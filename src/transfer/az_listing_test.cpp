@@ -50,6 +50,63 @@ TEST(AzListing, SubscriptionsAndRulesKnowTheirParentsByTheirId) {
   EXPECT_THAT(source.notes.all().front().text, HasSubstr("topic 't' is only named"));
 }
 
+TEST(AzListing, TopicsAsThePrintedArrayHasThem) {
+  const auto source = read_source(fmt::format(R"([ {{
+      "accessedAt": "2026-01-02T03:04:05.67Z", "autoDeleteOnIdle": "P10675199DT2H48M5.4775807S",
+      "countDetails": {{"activeMessageCount": 0, "scheduledMessageCount": 0}}, "createdAt": "2026-01-02T03:04:05.67Z",
+      "defaultMessageTimeToLive": "1 day, 0:00:00", "duplicateDetectionHistoryTimeWindow": "0:05:00",
+      "enableBatchedOperations": true, "enableExpress": false, "enablePartitioning": false,
+      "id": "{}/topics/news", "location": "westeurope", "maxMessageSizeInKilobytes": 1024, "maxSizeInMegabytes": 2048,
+      "name": "news", "requiresDuplicateDetection": true, "resourceGroup": "g", "sizeInBytes": 0, "status": "Active",
+      "subscriptionCount": 1, "supportOrdering": true, "type": "Microsoft.ServiceBus/Namespaces/Topics",
+      "updatedAt": "2026-01-02T03:04:05.67Z" }} ])",
+                                              before),
+                                  {});
+  EXPECT_EQ(source.kind, SourceKind::az_listing);
+  for (const Note& note : source.notes.all()) ADD_FAILURE() << note.path << ": " << note.text;
+  ASSERT_TRUE(source.config);
+  const auto& topic = source.config->namespaces.at(0).topics.at(0).settings;
+  EXPECT_EQ(topic.name, "news");
+  EXPECT_EQ(topic.default_time_to_live, std::chrono::hours{24});
+  EXPECT_EQ(topic.duplicate_window, std::chrono::minutes{5});
+  EXPECT_EQ(topic.auto_delete_on_idle, broker::unlimited);
+  EXPECT_TRUE(topic.requires_duplicate_detection);
+  EXPECT_EQ(topic.size_bytes_max, std::uint64_t{2048} << 20);
+}
+
+TEST(AzListing, CorrelationRulesAndAccessRulesOfQueues) {
+  const auto source = read_source(fmt::format(R"([
+      {{"id": "{0}/topics/t", "name": "t"}},
+      {{"id": "{0}/topics/t/subscriptions/s", "name": "s"}},
+      {{"id": "{0}/topics/t/subscriptions/s/rules/red", "name": "red", "filterType": "CorrelationFilter", "action": {{}},
+        "correlationFilter": {{"contentType": null, "correlationId": "c-1", "label": "red", "messageId": null,
+          "properties": {{"size": "3"}}, "replyTo": null, "replyToSessionId": null, "requiresPreprocessing": null,
+          "sessionId": null, "to": null}}, "sqlFilter": null, "type": "Microsoft.ServiceBus/Namespaces/Topics/Subscriptions/Rules"}},
+      {{"id": "{0}/queues/q", "name": "q"}},
+      {{"id": "{0}/queues/q/authorizationRules/reader", "name": "reader", "rights": ["Listen", "Send"],
+        "resourceGroup": "g", "type": "Microsoft.ServiceBus/Namespaces/Queues/AuthorizationRules"}} ])",
+                                              before),
+                                  {});
+  ASSERT_EQ(source.notes.all().size(), 1u);
+  EXPECT_THAT(source.notes.all().front().text, HasSubstr("the keys are generated"));
+  ASSERT_TRUE(source.config);
+  const auto& space = source.config->namespaces.at(0);
+  const auto& rule = space.topics.at(0).subscriptions.at(0).rules.at(0);
+  EXPECT_EQ(rule.name, "red");
+  const auto* filter = std::get_if<rules::CorrelationFilter>(&rule.filter);
+  ASSERT_TRUE(filter);
+  EXPECT_EQ(filter->correlation_id, "c-1");
+  EXPECT_EQ(filter->label, "red");
+  EXPECT_FALSE(filter->message_id);
+  ASSERT_EQ(filter->properties.size(), 1u);
+  EXPECT_EQ(filter->properties[0].first, "size");
+  EXPECT_FALSE(rule.action);
+  const auto& access = space.queues.at(0).rules.at(0);
+  EXPECT_EQ(access.key_name, "reader");
+  EXPECT_EQ(access.rights, (std::vector{auth::Right::listen, auth::Right::send}));
+  EXPECT_FALSE(access.primary_key) << "az does not print keys: they are made new";
+}
+
 TEST(AzListing, OneObjectAndTheRestFormAreGoodToo) {
   EXPECT_TRUE(read_source(fmt::format(R"({{"id": "{}/queues/q", "name": "q"}})", before), {}).config);
   const auto rest = read_source(

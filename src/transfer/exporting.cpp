@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "admin/atom_xml.hpp"
@@ -57,13 +58,48 @@ Result<std::vector<std::string>> list_exchanges(client::AdminClient& client) {
   }
 }
 
+// How many partitions entities have, asked where the server says it. A file has one number for all of them.
+class PartitionCounts {
+ public:
+  explicit PartitionCounts(client::AdminClient& client) : client_(client) {}
+
+  [[nodiscard]] Result<std::optional<std::uint32_t>> of(const Description& entity) {
+    if (!is_told_ || entity.get("EnablePartitioning") != "true") return std::optional<std::uint32_t>{};
+    auto count = client_.partitions_of(entity.name());
+    if (!count) return count;
+    is_told_ = count->has_value();
+    if (*count) entities_[**count].push_back(entity.name());
+    return count;
+  }
+
+  // What most of them have; notes say which have others.
+  [[nodiscard]] std::uint32_t most(Notes& notes) const {
+    if (entities_.empty()) return 0;
+    const auto most =
+        std::ranges::max_element(entities_, {}, [](const auto& one) { return one.second.size(); });
+    for (const auto& [count, names] : entities_)
+      for (const std::string& name : names)
+        if (count != most->first)
+          notes.warn(name, fmt::format("it has {} partitions; a file has one PartitionCount for all new "
+                                       "entities, and this one says {}",
+                                       count, most->first));
+    return most->first == partitions_usual ? 0 : most->first;
+  }
+
+ private:
+  client::AdminClient& client_;
+  bool is_told_ = true;
+  std::map<std::uint32_t, std::vector<std::string>> entities_;
+};
+
 }  // namespace
 
-void take_description(InventoryEntity& entity, const Description& description, Notes& notes) {
+void take_description(InventoryEntity& entity, const Description& description, Notes& notes,
+                      std::optional<std::uint32_t> partitions) {
   entity.is_said = true;
   for (const std::string_view element : Description::settable(description.kind()))
     if (const auto text = description.get(element)) set_from_text(entity.properties, element, *text);
-  correct_size(entity.properties);
+  correct_size(entity.properties, partitions);
   // A state that only the service can set.
   std::erase_if(entity.properties, [&](const JsonMember& one) {
     if (one.name != "Status" || one.value.if_text() == nullptr) return false;
@@ -94,11 +130,14 @@ Result<Export> export_namespace(client::AdminClient& client,
                                 const std::function<void(const std::string&)>& told) {
   Export result;
   Inventory inventory;
+  PartitionCounts partitions(client);
   auto queues = client.list(EntityKind::queue);
   if (!queues) return fail(queues.error());
   for (const Description& one : *queues) {
     told(one.name());
-    take_description(inventory.queue(one.name()), one, result.notes);
+    const auto count = partitions.of(one);
+    if (!count) return fail(count.error());
+    take_description(inventory.queue(one.name()), one, result.notes, *count);
     ++result.queues;
   }
   const auto exchanges = list_exchanges(client);
@@ -121,7 +160,9 @@ Result<Export> export_namespace(client::AdminClient& client,
   for (const Description& one : *topics) {
     if (are_exchanges.contains(ascii_lower(one.name()))) continue;
     told(one.name());
-    take_description(inventory.topic(one.name()), one, result.notes);
+    const auto count = partitions.of(one);
+    if (!count) return fail(count.error());
+    take_description(inventory.topic(one.name()), one, result.notes, *count);
     ++result.topics;
     auto subscriptions = client.list(EntityKind::subscription, one.name());
     if (!subscriptions) return fail(subscriptions.error());
@@ -147,6 +188,7 @@ Result<Export> export_namespace(client::AdminClient& client,
                           "it has no rules and gets nothing; a file cannot say that: it will get everything");
     }
   }
+  inventory.partition_count = partitions.most(result.notes);
   result.config = inventory.config(false);
   return result;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "client/admin_client.hpp"
@@ -25,7 +26,8 @@ struct Export {
 [[nodiscard]] Result<Export> export_namespace(client::AdminClient& client,
                                               const std::function<void(const std::string&)>& told);
 
-// One entity as its description says it; `rules` of a subscription.
-void take_description(InventoryEntity& entity, const client::Description& description, Notes& notes);
+// One entity as its description says it; `rules` of a subscription. `partitions` as correct_size() has it.
+void take_description(InventoryEntity& entity, const client::Description& description, Notes& notes,
+                      std::optional<std::uint32_t> partitions = std::nullopt);
 
 }  // namespace omnibus::transfer

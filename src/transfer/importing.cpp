@@ -105,23 +105,26 @@ class Importer {
       : client_(client), options_(options), told_(told) {}
 
   Result<ImportReport> run(const Source& source) {
+    if (source.config->namespaces.empty()) return report_;
+    partition_count_ = source.config->partition_count;
+    const auto chosen = find_namespace(*source.config, options_.name_space);
+    if (!chosen) return fail(chosen.error());
     const JsonValue* spaces = member(member(&source.tree, "UserConfig"), "Namespaces");
     const auto* all = spaces != nullptr ? spaces->if_array() : nullptr;
-    space_ = all != nullptr && !all->empty() ? &all->front() : nullptr;
-    for (const auto& space : source.config->namespaces) {
-      if (!space.rules.empty())
-        told_(ImportAction::warned, "the namespace",
-              "its own access rules are not part of this API and are left out");
-      for (const auto& queue : space.queues)
-        if (auto done = take_queue(queue); !done) return fail(done.error());
-      for (const auto& topic : space.topics) {
-        if (topic.settings.exchange) continue;
-        if (auto done = take_topic(topic); !done) return fail(done.error());
-        for (const auto& subscription : topic.subscriptions)
-          if (auto done = take_subscription(topic, subscription); !done) return fail(done.error());
-      }
+    space_ = all != nullptr && *chosen < all->size() ? &(*all)[*chosen] : nullptr;
+    const auto& space = source.config->namespaces[*chosen];
+    if (!space.rules.empty())
+      told_(ImportAction::warned, "the namespace",
+            "its own access rules are not part of this API and are left out");
+    for (const auto& queue : space.queues)
+      if (auto done = take_queue(queue); !done) return fail(done.error());
+    for (const auto& topic : space.topics) {
+      if (topic.settings.exchange) continue;
+      if (auto done = take_topic(topic); !done) return fail(done.error());
+      for (const auto& subscription : topic.subscriptions)
+        if (auto done = take_subscription(topic, subscription); !done) return fail(done.error());
     }
-    if (auto done = take_exchanges(source.tree); !done) return fail(done.error());
+    if (auto done = take_exchanges(); !done) return fail(done.error());
     // What they forward to has been made by now.
     for (Late& late : late_)
       if (auto done = set_forwards(late); !done) return fail(done.error());
@@ -235,11 +238,39 @@ class Importer {
         first.unset(element);
         forwards_on = true;
       }
-    if (!options_.dry_run)
+    if (!options_.dry_run) {
       if (auto made = client_.create(name, first); !made) return refused(name, made.error());
+      if (auto compared = compare_partitions(name, first); !compared) return fail(compared.error());
+    }
     tell(ImportAction::created, name);
     if (forwards_on) late_.push_back({name, std::move(wanted)});
     return true;
+  }
+
+  // Once the server has not said it, it is not asked again.
+  Result<std::optional<std::uint32_t>> partitions_of(const EntityName& name) {
+    if (!says_partitions_) return std::optional<std::uint32_t>{};
+    auto count = client_.partitions_of(name.entity);
+    if (count) says_partitions_ = count->has_value();
+    return count;
+  }
+
+  // It is the broker who decides how many a new entity has.
+  Result<void> compare_partitions(const EntityName& name, const Description& made) {
+    if (name.kind == EntityKind::subscription || made.get("EnablePartitioning") != "true") return {};
+    const auto count = partitions_of(name);
+    if (!count && is_fatal(count.error())) return fail(count.error());
+    if (!count) {
+      tell(ImportAction::warned, name,
+           fmt::format("it is made, and how many partitions it has is not known: {}", count.error().detail));
+      return {};
+    }
+    const std::uint32_t there = count->value_or(partitions_usual);
+    if (there != partition_count_)
+      tell(ImportAction::warned, name,
+           fmt::format("it has {} partitions there and {} in the file: PartitionCount of the broker decides",
+                       there, partition_count_));
+    return {};
   }
 
   Result<bool> change(const EntityName& name, const Description& present, const Description& wanted,
@@ -260,11 +291,16 @@ class Importer {
       if (std::ranges::find(settable, element) == settable.end()) continue;
       auto text = wanted.get(element);
       const auto before = present.get(element);
-      const bool is_sum =
-          element == "MaxSizeInMegabytes" && present.get("EnablePartitioning") == "true" && text;
-      if (is_same_value(element, before, text) ||
-          (is_sum && before == std::to_string(std::strtoull(text->c_str(), nullptr, 10) * 16)))
-        continue;
+      if (element == "MaxSizeInMegabytes" && present.get("EnablePartitioning") == "true" && text) {
+        const auto count = partitions_of(name);
+        if (!count) return refused(name, count.error());
+        const std::string sum =
+            std::to_string(std::strtoull(text->c_str(), nullptr, 10) * count->value_or(partitions_usual));
+        if (before == sum) continue;
+        // Who says how many there are takes the sum, of which some are also the size of one.
+        if (*count) text = sum;
+      }
+      if (is_same_value(element, before, text)) continue;
       if (std::ranges::find(fixed, element) != fixed.end())
         return refused(
             name, Error{Errc::argument_error, fmt::format("{} is {} and cannot be changed after the creation",
@@ -410,10 +446,14 @@ class Importer {
       if (auto put = put_rule(of, rule, is_there); !put) return put;
     }
     for (const Description& one : *present) {
-      const bool stays = std::ranges::any_of(
+      const bool is_named = std::ranges::any_of(
           wanted, [&](const rules::Rule& rule) { return equals_ignoring_case(one.name(), rule.name); });
-      if (stays) continue;
+      if (is_named) continue;
       const auto name = EntityName::rule_of(of.entity, of.subscription, one.name());
+      if (!options_.replace_rules) {
+        tell(ImportAction::warned, name, "the file does not name it; it stays without --replace-rules");
+        continue;
+      }
       if (!options_.dry_run)
         if (auto gone = client_.remove(name); !gone) {
           if (auto told = done(refused(name, gone.error())); !told) return told;
@@ -425,16 +465,11 @@ class Importer {
   }
 
   // Exchanges go as they are written: their documents are ours.
-  Result<void> take_exchanges(const JsonValue& tree) {
-    const JsonValue* user = tree.find("UserConfig");
-    const JsonValue* spaces = user ? user->find("Namespaces") : nullptr;
-    if (spaces == nullptr || spaces->if_array() == nullptr) return {};
-    for (const JsonValue& space : *spaces->if_array()) {
-      const JsonValue* exchanges = space.find("Exchanges");
-      if (exchanges == nullptr || exchanges->if_array() == nullptr) continue;
-      for (const JsonValue& document : *exchanges->if_array())
-        if (auto done = take_exchange(document); !done) return done;
-    }
+  Result<void> take_exchanges() {
+    const JsonValue* exchanges = space_ != nullptr ? space_->find("Exchanges") : nullptr;
+    if (exchanges == nullptr || exchanges->if_array() == nullptr) return {};
+    for (const JsonValue& document : *exchanges->if_array())
+      if (auto done = take_exchange(document); !done) return done;
     return {};
   }
 
@@ -489,11 +524,28 @@ class Importer {
   const ImportOptions& options_;
   const ImportTold& told_;
   const JsonValue* space_ = nullptr;  // what is written, of the namespace
+  std::uint32_t partition_count_ = partitions_usual;
+  bool says_partitions_ = true;
   ImportReport report_;
   std::vector<Late> late_;
 };
 
 }  // namespace
+
+Result<std::size_t> find_namespace(const node::Config& config, const std::string& name) {
+  const auto& all = config.namespaces;
+  if (name.empty() && all.size() <= 1) return std::size_t{0};
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!name.empty() && equals_ignoring_case(all[i].name, name)) return i;
+    names.push_back(fmt::format("'{}'", all[i].name));
+  }
+  if (name.empty())
+    return fail(Errc::argument_error, "the file has {} namespaces, {}: --namespace says which one is meant",
+                all.size(), fmt::join(names, ", "));
+  return fail(Errc::argument_error, "the file has no namespace '{}'; it has {}", name,
+              names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+}
 
 Result<ImportReport> import_namespace(client::AdminClient& client, const Source& source,
                                       const ImportOptions& options, const ImportTold& told) {

@@ -18,7 +18,6 @@ namespace {
 using client::EntityKind;
 
 constexpr std::string_view unlimited = "P10675199DT2H48M5.4775807S";
-constexpr std::int64_t partitions = 16;  // of the cloud
 
 constexpr std::array<std::string_view, 12> flags = {"RequiresDuplicateDetection",
                                                     "RequiresSession",
@@ -204,6 +203,11 @@ JsonValue Inventory::config(bool cloud_defaults) const {
   add(user, "Namespaces", {.value = std::move(spaces)});
   JsonValue::Object root;
   add(root, "UserConfig", {.value = std::move(user)});
+  if (partition_count != 0) {
+    JsonValue::Object own;
+    add(own, "PartitionCount", {.value = std::int64_t{partition_count}});
+    add(root, "Omnibus", {.value = std::move(own)});
+  }
   return {.value = std::move(root)};
 }
 
@@ -276,14 +280,16 @@ void set_from_json(JsonValue::Object& properties, EntityKind kind, std::string_v
   }
 }
 
-void correct_size(JsonValue::Object& properties) {
+void correct_size(JsonValue::Object& properties, std::optional<std::uint32_t> partitions) {
   const auto is_partitioned = std::ranges::find(properties, "EnablePartitioning", &JsonMember::name);
   const auto size = std::ranges::find(properties, "MaxSizeInMegabytes", &JsonMember::name);
   if (is_partitioned == properties.end() || size == properties.end()) return;
   const auto* yes = std::get_if<bool>(&is_partitioned->value.value);
   auto* megabytes = std::get_if<std::int64_t>(&size->value.value);
-  if (yes && *yes && megabytes && *megabytes >= 1024 * partitions && *megabytes % partitions == 0)
-    *megabytes /= partitions;
+  if (yes == nullptr || !*yes || megabytes == nullptr) return;
+  const std::int64_t count = partitions.value_or(partitions_usual);
+  const bool is_sum = partitions || *megabytes >= broker::entity_megabytes[0] * count;
+  if (count > 0 && is_sum && *megabytes % count == 0) *megabytes /= count;
 }
 
 void add_rule_from_json(JsonValue::Array& rules, const std::string& name, const JsonValue& properties,

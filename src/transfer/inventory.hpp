@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,8 @@ struct Inventory {
   std::map<std::string, InventoryEntity> queues{};
   std::map<std::string, InventoryTopic> topics{};
   JsonValue::Array exchanges{};  // documents
+  // Of new partitioned entities; 0: it is not said.
+  std::uint32_t partition_count = 0;
 
   // The one of that name, new if it is not there.
   InventoryEntity& queue(const std::string& name);
@@ -78,8 +81,10 @@ void set_from_text(JsonValue::Object& properties, std::string_view name, const s
 // understood; what can only be read is passed over.
 void set_from_json(JsonValue::Object& properties, client::EntityKind kind, std::string_view camel_name,
                    const JsonValue& value, const std::string& path, Notes& notes);
-// The size of one partition, where the sum of all is shown.
-void correct_size(JsonValue::Object& properties);
+inline constexpr std::uint32_t partitions_usual = 16;  // in the cloud, and here
+// The size of one partition, where the sum of all is shown. Without `partitions` there are as many as in the
+// cloud, and what cannot be their sum is the size of one.
+void correct_size(JsonValue::Object& properties, std::optional<std::uint32_t> partitions = std::nullopt);
 // A rule of ARM or az, as Config.json has it; nothing but notes when it is not understood.
 void add_rule_from_json(JsonValue::Array& rules, const std::string& name, const JsonValue& properties,
                         const std::string& path, Notes& notes);

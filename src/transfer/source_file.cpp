@@ -69,7 +69,7 @@ Source read_source(std::string_view text, const std::map<std::string, std::strin
   const std::string generated = is_template || is_listing ? to_json(source.tree) : std::string{};
   // One reader for all of them, so that all are judged alike.
   auto reading = node::read_config(is_template || is_listing ? std::string_view(generated) : text, "",
-                                   node::ConfigScope::part);
+                                   node::ConfigScope::part, node::FindingsKept::all);
   for (node::Finding& finding : reading.findings) {
     std::string path = finding.key;
     if (source.kind == SourceKind::config && finding.line != 0)

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/fake_http.hpp"
 #include "net/listener.hpp"
 #include "node/server.hpp"
 #include "transfer/exporting.hpp"
@@ -57,12 +58,11 @@ class Transfer : public testing::Test {
     EXPECT_TRUE(result) << result.error().detail;
     return result ? pretty_json(result->config) : "";
   }
-  ImportReport import(Broker& broker, std::string_view text, bool dry_run = false) {
+  ImportReport import(Broker& broker, std::string_view text, const ImportOptions& options = {}) {
     said_.clear();
     const auto source = read_source(text, {});
     for (const Note& note : source.notes.all())
       if (note.is_error) ADD_FAILURE() << note.path << ": " << note.text;
-    const ImportOptions options{.dry_run = dry_run};
     const auto report =
         import_namespace(*broker.client, source, options,
                          [this](ImportAction action, const std::string& entity, const std::string& what) {
@@ -81,7 +81,7 @@ TEST_F(Transfer, ANamespaceIsMadeAgainFromItsExport) {
   EXPECT_THAT(text, HasSubstr("\"ForwardTo\": \"orders/eu\""));
   EXPECT_THAT(text, HasSubstr("\"PrimaryKey\": \"k1\""));
   auto second = begin("{}");
-  const auto planned = import(second, text, true);
+  const auto planned = import(second, text, {.dry_run = true});
   EXPECT_THAT(exported(second), testing::Not(HasSubstr("inbox"))) << "a dry run changes nothing";
   const auto report = import(second, text);
   EXPECT_EQ(report.refused, 0u) << testing::PrintToString(said_);
@@ -113,10 +113,98 @@ TEST_F(Transfer, WhatTheFileNamesIsChangedAndTheRestStays) {
   const std::string text = exported(broker);
   EXPECT_THAT(text, HasSubstr("\"UserMetadata\": \"true\"")) << "it was not named";
   EXPECT_THAT(text, HasSubstr("\"LockDuration\": \"PT30S\"")) << "what was refused is as it was";
-  EXPECT_THAT(text, testing::Not(HasSubstr("\"Name\": \"b\"")));
+  EXPECT_THAT(text, HasSubstr("\"Name\": \"b\"")) << "rules that are not named stay, as with --config";
   EXPECT_THAT(text, HasSubstr("n = 1"));
   EXPECT_THAT(text, HasSubstr("\"RoutingKey\": \"eu\"")) << "subscriptions that are not named stay";
   EXPECT_THAT(text, HasSubstr("\"RoutingKey\": \"us\""));
+}
+
+TEST_F(Transfer, RulesThatTheFileDoesNotNameGoWhenThatIsAskedFor) {
+  auto broker = begin(everything);
+  constexpr std::string_view file = R"({"UserConfig": {"Namespaces": [{
+      "Topics": [ {"Name": "news", "Subscriptions": [ {"Name": "some", "Rules": [
+        {"Name": "A", "Properties": {"FilterType": "Sql", "SqlFilter": {"SqlExpression": "n = 1"}}} ]} ]} ]}]}})";
+  (void)import(broker, file);
+  EXPECT_THAT(said_, Contains(HasSubstr("--replace-rules")));
+  EXPECT_THAT(exported(broker), HasSubstr("\"Name\": \"b\""));
+  (void)import(broker, file, {.replace_rules = true});
+  EXPECT_THAT(said_, Contains(HasSubstr("removed")));
+  EXPECT_THAT(exported(broker), testing::Not(HasSubstr("\"Name\": \"b\"")));
+}
+
+TEST_F(Transfer, OneNamespaceOfAFileIsImported) {
+  auto broker = begin("{}");
+  const auto source = read_source(R"({"UserConfig": {"Namespaces": [
+      {"Name": "shop", "Queues": [{"Name": "orders", "Properties": {"MaxDeliveryCount": 3}}],
+       "Exchanges": [{"Name": "billing", "Type": "Fanout"}]},
+      {"Name": "office", "Queues": [{"Name": "orders", "Properties": {"MaxDeliveryCount": 7, "EnableExpress": true}},
+                                    {"Name": "letters"}]} ]}})",
+                                  {});
+  ASSERT_TRUE(source.config);
+  const auto import_of = [&](std::string name) {
+    return import_namespace(*broker.client, source, {.name_space = std::move(name)},
+                            [](auto, const auto&, const auto&) {});
+  };
+  const auto unsaid = import_of("");
+  ASSERT_FALSE(unsaid);
+  EXPECT_EQ(unsaid.error().code, Errc::argument_error);
+  EXPECT_THAT(unsaid.error().detail, HasSubstr("'shop', 'office'"));
+  const auto unknown = import_of("home");
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().detail, HasSubstr("no namespace 'home'; it has 'shop', 'office'"));
+  EXPECT_THAT(exported(broker), testing::Not(HasSubstr("orders")));
+  const auto report = import_of("Office");
+  ASSERT_TRUE(report) << report.error().detail;
+  EXPECT_EQ(report->created, 2u);
+  const std::string text = exported(broker);
+  EXPECT_THAT(text, HasSubstr("\"MaxDeliveryCount\": 7"));
+  EXPECT_THAT(text, HasSubstr("\"EnableExpress\": true")) << "flags are those of the same namespace";
+  EXPECT_THAT(text, testing::Not(HasSubstr("billing")));
+}
+
+// The management API shows the size of all partitions together and not how many there are.
+TEST_F(Transfer, OtherNumbersOfPartitionsKeepTheirSizes) {
+  for (const int count : {4, 16, 32}) {
+    const auto config = [&](std::string_view entities) {
+      return fmt::format(
+          R"({{"Omnibus": {{"PartitionCount": {}}}, "UserConfig": {{"Namespaces": [{{{}}}]}}}})", count,
+          entities);
+    };
+    auto first = begin(config(R"("Queues": [
+        {"Name": "a", "Properties": {"EnablePartitioning": true}},
+        {"Name": "b", "Properties": {"EnablePartitioning": true, "MaxSizeInMegabytes": 5120}}],
+      "Topics": [{"Name": "c", "Properties": {"EnablePartitioning": true, "MaxSizeInMegabytes": 4096}}])"));
+    const std::string text = exported(first);
+    EXPECT_THAT(text, HasSubstr("\"MaxSizeInMegabytes\": 1024"));
+    EXPECT_THAT(text, HasSubstr("\"MaxSizeInMegabytes\": 5120"));
+    EXPECT_THAT(text, HasSubstr("\"MaxSizeInMegabytes\": 4096"));
+    // It is not said where it is the default.
+    EXPECT_EQ(text.contains(fmt::format("\"PartitionCount\": {}", count)), count != 16) << text;
+    // The same file starts a broker, and is imported into another.
+    auto second = begin(text);
+    EXPECT_EQ(exported(second), text);
+    EXPECT_EQ(import(second, text).unchanged, 3u) << testing::PrintToString(said_);
+    auto third = begin(config(""));
+    EXPECT_EQ(import(third, text).created, 3u);
+    EXPECT_THAT(said_, testing::Each(testing::Not(HasSubstr("partitions")))) << testing::PrintToString(said_);
+    EXPECT_EQ(exported(third), text);
+    EXPECT_EQ(import(third, R"({"UserConfig": {"Namespaces": [{"Queues": [
+        {"Name": "a", "Properties": {"MaxSizeInMegabytes": 4096}}]}]}})")
+                  .updated,
+              1u);
+    EXPECT_EQ(third.client->get(client::EntityName::queue("a"))->get("MaxSizeInMegabytes"),
+              std::to_string(4096 * count));
+  }
+}
+
+// How many partitions a new entity has is its broker's.
+TEST_F(Transfer, AnotherNumberOfPartitionsIsSaid) {
+  auto first = begin(R"({"Omnibus": {"PartitionCount": 4}, "UserConfig": {"Namespaces": [{"Queues": [
+      {"Name": "a", "Properties": {"EnablePartitioning": true}}]}]}})");
+  auto second = begin("{}");
+  EXPECT_EQ(import(second, exported(first)).created, 1u);
+  EXPECT_THAT(said_, Contains(HasSubstr("it has 16 partitions there and 4 in the file")));
+  EXPECT_EQ(second.client->get(client::EntityName::queue("a"))->get("MaxSizeInMegabytes"), "16384");
 }
 
 // They mean nothing to our broker, but they are shown and kept for those who look.
@@ -131,6 +219,25 @@ TEST_F(Transfer, FlagsWithoutEffectArePassedOn) {
   EXPECT_THAT(exported(broker), HasSubstr("\"EnableBatchedOperations\": false"));
   EXPECT_EQ(import(broker, file("false")).unchanged, 1u) << testing::PrintToString(said_);
   EXPECT_EQ(import(broker, file("true")).updated, 1u);
+}
+
+// A number that is missing for a moment would be a wrong size in the file.
+TEST_F(Transfer, ABusyServerIsNotOneThatHasNoNumbers) {
+  client::FakeHttp server([](const net::HttpRequest& request) -> net::HttpResponse {
+    if (request.target.starts_with("/$omnibus/partitions/")) return {.status = 503};
+    const bool is_queues = request.target.starts_with("/$Resources/Queues");
+    return {.status = 200,
+            .headers = {{"Content-Type", "application/atom+xml"}},
+            .body = is_queues ? "<feed><entry><title>wide</title><content><QueueDescription>"
+                                "<MaxSizeInMegabytes>4096</MaxSizeInMegabytes>"
+                                "<EnablePartitioning>true</EnablePartitioning>"
+                                "</QueueDescription></content></entry></feed>"
+                              : "<feed/>"};
+  });
+  client::AdminClient client(server.where(), {});
+  const auto result = export_namespace(client, [](const std::string&) {});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Errc::server_busy);
 }
 
 TEST_F(Transfer, NobodyThereIsOneError) {

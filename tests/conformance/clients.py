@@ -32,6 +32,8 @@ WHAT = {
     "python-7.14": ("azure-servicebus (Python)", lambda: _pinned("requirements-7.14.txt", "azure-servicebus")),
     "go": ("azservicebus (Go)", lambda: _go("github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus")),
     "java": ("azure-messaging-servicebus (Java)", lambda: _java("azure-messaging-servicebus")),
+    "emulator": ("azure-servicebus (Python), where the emulator would be",
+                 lambda: _pinned("requirements.txt", "azure-servicebus")),
     "rhea": ("rhea (JavaScript, plain AMQP)", lambda: _node("rhea")),
     "proton-python": ("Qpid Proton (Python, plain AMQP)", lambda: _pinned("requirements-proton.txt", "python-qpid-proton")),
     "proton-cpp": ("Qpid Proton (C++, plain AMQP)", lambda: "of the system: 0.37 in Debian 12"),

@@ -65,7 +65,7 @@ row("G38", "Unsettled sends are answered by a disposition that accepts or reject
     "raw wire/send-rejected")
 row("G39", "A rejection carries an AMQP error that gives the reason", "raw wire/send-rejected", "js queue/too-large")
 row("G40", "For internal errors the rejection carries extra data for support",
-    "unit ClientConnection.AMissingEntityIsNamedInTheTextThatSdksMatch")
+    "unit MessageFields.ARejectionForATroubleOfTheBrokerCanBeFoundByItsTrackingId")
 row("G41", "`released`: the receiver has no objection but will not settle the message", "rhea plain-queue/release",
     "proton-python plain-queue/release")
 row("G42", "`modified` is not used by Service Bus", "rhea plain-queue/modify", "js queue/abandon", "js queue/defer",
@@ -89,7 +89,8 @@ row("G53", "As sender the service uses all credit there is", "rhea plain-queue/c
 row("G54", "A receive takes the first available unlocked message, locks it and transfers it",
     "js queue/send-receive-complete", "raw wire/lock-token")
 row("G55", "Without messages the credit stays registered in order of arrival and is served when messages come",
-    "js queue/empty-receive", "rhea plain-queue/credit")
+    "js queue/empty-receive", "rhea plain-queue/credit",
+    "unit QueueCredit.WaitingLinksAreServedInTurnInTheOrderOfTheirCredit")
 row("G56", "The lock ends when the transfer is settled accepted, rejected or released", "rhea plain-queue/accept",
     "rhea plain-queue/reject", "rhea plain-queue/release")
 row("G57", "Accepted removes the message", "rhea plain-queue/accept", "js queue/send-receive-complete")
@@ -101,8 +102,9 @@ row("G59", "At the maximum delivery count, reached by rejections or releases, th
 row("G60", "One credit per receive makes a pull client", "rhea plain-queue/credit", "js queue/empty-receive")
 row("G61", "A large credit makes a push client; PrefetchCount becomes link credit", "js topic/stream")
 row("G62", "The lock clock starts when the message is taken from the entity, not when it is on the wire",
-    "js queue/lock-lost", "js queue/renew-lock")
-row("G63", "A receiver that gives credit and does not read may find locks expired on arrival", "js queue/lock-lost")
+    "unit QueueLocks.LockEndsExactlyAtItsTime", "js queue/lock-lost", "js queue/renew-lock")
+row("G63", "A receiver that gives credit and does not read may find locks expired on arrival",
+    "unit QueueLinks.ALateCompletionIsRefusedAndTheMessageComesBack", "js queue/lock-lost")
 row("G64", "Create receiver: attach is answered by attach with the same source and target", "raw topic/attach",
     "unit Attach.AnswerEchoesNameModesAndTerminus")
 row("G65", "Create sender: attach is answered by attach with the same source and target", "raw wire/attach-sender")
@@ -114,7 +116,7 @@ row("G69", "Failed send: the same with rejected(error)", "raw wire/send-rejected
 row("G70", "Receive: flow(credit 1), unsettled transfer, client's disposition(settled=true, accepted)", "raw wire/delivery")
 row("G71", "Receive several: one disposition first..last settles all", "raw wire/disposition-range")
 row("G72", "header.durable, priority and first-acquirer have no meaning for the service",
-    "unit DeliveredMessage.HeaderAndAnnotationsHaveTheirExactTypes")
+    "unit MessageFields.DurablePriorityAndFirstAcquirerChangeNothing")
 row("G73", "header.ttl is TimeToLive", "js queue/ttl-dead-letter", "js queue/properties-round-trip")
 row("G74", "header.delivery-count is DeliveryCount", "js queue/abandon", "raw wire/delivery")
 row("G75", "message-id is chosen by the application and used for duplicate detection", "js queue/duplicates",
@@ -123,7 +125,7 @@ row("G76", "user-id, content-encoding, creation-time and group-sequence are not 
 row("G77", "to, subject, reply-to, correlation-id and content-type are for the application", "js queue/properties-round-trip",
     "raw wire/bytes-preserved")
 row("G78", "absolute-expiry-time is ignored on input (ttl counts) and authoritative on output",
-    "unit DeliveredMessage.TimeToLiveIsShownInHeaderAndExpiry")
+    "unit MessageFields.TheSendersExpiryTimeIsIgnoredAndTheQueuesIsShown")
 row("G79", "group-id is SessionId and drives sessions", "js session/order", "raw wire/session-filter-plain")
 row("G80", "reply-to-group-id is ReplyToSessionId", "js queue/properties-round-trip")
 row("G81", "Advanced operations use request and response messages", "raw wire/management-envelope")
@@ -156,7 +158,8 @@ row("G98", "A SAS token names a rule of the namespace or entity; signing with it
 row("G99", "A sender link needs Send, a receiver link Listen", "raw topic/rights")
 row("G100", "Response: `status-code` int and optional `status-description` string", "raw cbs/response")
 row("G101", "put-token may be repeated, for any entity", "rhea cbs/renewal", "rhea cbs/two-pairs")
-row("G102", "Tokens belong to the connection and go with it", "js reconnect/restart")
+row("G102", "Tokens belong to the connection and go with it", "unit ClientConnection.BeforeATokenNothingButCbsIsAllowed",
+    "js reconnect/restart")
 row("G103", "CBS works only together with SASL ANONYMOUS", "raw sasl/mssbcbs", "rhea no-sasl/cbs",
     note=differs("also after MSSBCBS, which .NET needs, and PLAIN"))
 row("G104", "Until then only links to `$cbs` and put-token are allowed", "rhea anonymous/no-token",

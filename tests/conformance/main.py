@@ -2,7 +2,8 @@
 
     tests/conformance/run                      every proof is a test that exists, and docs/conformance.md is up to date
     tests/conformance/run --write              writes docs/conformance.md
-    tests/conformance/run --results FOLDER     every proof has passed in the runs whose output is in the folder
+    tests/conformance/run --results FOLDER     every proof has passed in the runs whose output is in the folder, and every
+                                               client has run as many scenarios as the page says
 
 The last line is `N passed, N failed, N skipped`: one for each statement, and one for the page.
 """
@@ -23,6 +24,10 @@ from . import clients, guide, subscription, table  # noqa: E402,F401  pylint: di
 
 DOCUMENTS = {"G": "The AMQP protocol guide", "P": "Partitioned queues and topics", "S": "Subscription"}
 COUNTS = {"G": 106, "P": 56, "S": 37}
+ALSO = {  # what the row in tests/statements does not reach
+    "P48": ["unit ServerAdmin.NothingChangesWhileAPartitionIsDown"],
+    "P56": ["unit ServerAdmin.QuotasHold"],
+}
 DIFFERENT = {  # the page of the contract that says why is told there
     "P6": "partitioning is there in every profile",
     "P51": "a receive finds any message that is available, whichever connection asks",
@@ -36,7 +41,7 @@ def partition_rows():
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "statement":
                 identity, text = (ast.literal_eval(argument) for argument in node.args)
                 note = table.differs(DIFFERENT[identity]) if identity in DIFFERENT else (table.KEPT, "")
-                table.row(identity, text, f"statement {identity}", note=note)
+                table.row(identity, text, f"statement {identity}", *ALSO.get(identity, ()), note=note)
 
 
 def unit_tests():
@@ -53,17 +58,23 @@ class Proofs:
 
     def __init__(self, results):
         self.units = unit_tests()
-        self.results = results
         self.passed = self._read(results) if results else None
         self.skipped = self._skipped(results) if results else set()
+
+    def untold(self):
+        """What nobody has told us, in words."""
+        if self.passed is None:
+            yield "whether the tests have passed: this run has no --results"
+        elif "unit" in self.skipped:
+            yield "whether unit tests have passed: there is no unit.txt among the results"
 
     @staticmethod
     def _read(folder):
         passed = set()
-        for name, pattern in (("interop", r"^PASS (\S+ \S+)"), ("statements", r"^ok\s+([GPS]\d+) ")):
+        for name, kind, pattern in (("interop", "", r"^PASS (\S+ \S+)"), ("statements", "statement ", r"^ok\s+([GPS]\d+) "),
+                                    ("unit", "unit ", r"^PASS (\S+)$")):
             file = folder / f"{name}.txt"
             lines = file.read_text(errors="replace") if file.exists() else ""
-            kind = "statement " if name == "statements" else ""
             passed |= {kind + one.rstrip(":") for one in re.findall(pattern, lines, re.MULTILINE)}
         crash = folder / "crash.txt"
         if crash.exists() and re.search(r"^\d+ passed, 0 failed", crash.read_text(errors="replace"), re.MULTILINE):
@@ -72,19 +83,20 @@ class Proofs:
 
     @staticmethod
     def _skipped(folder):
-        """Clients that could not run here, which the run has said."""
+        """Clients and scenarios that could not run here, which the run has said; and the unit tests, when they did not run."""
         file = folder / "interop.txt"
         lines = file.read_text(errors="replace") if file.exists() else ""
-        return set(re.findall(r"^SKIP (\S+):", lines, re.MULTILINE))
+        skipped = set(re.findall(r"^SKIP ([^\s:]+(?: [^\s:]+)?):", lines, re.MULTILINE))
+        return skipped if (folder / "unit.txt").exists() else skipped | {"unit"}
 
     def is_skipped(self, proof):
-        return proof.partition(" ")[0] in self.skipped
+        return proof in self.skipped or proof.partition(" ")[0] in self.skipped
 
     def trouble(self, proof):
         kind, _, name = proof.partition(" ")
         if kind == "unit":
-            return None if name in self.units else f"there is no unit test {name}"
-        if kind == "statement":
+            known = name in self.units
+        elif kind == "statement":
             known = name in table.ROWS
         elif kind == "crash":
             known = name == "kills"
@@ -95,6 +107,14 @@ class Proofs:
         if self.passed is not None and proof not in self.passed and not self.is_skipped(proof):
             return f"'{proof}' has not passed"
         return None
+
+    def unrun(self):
+        """(client, scenarios that the page counts and the run did not see pass), of each client that ran."""
+        for client, wanted in scenarios.CLIENTS.items() if self.passed is not None else ():
+            missing = sorted(one for one in wanted
+                             if f"{client} {one}" not in self.passed and not self.is_skipped(f"{client} {one}"))
+            if missing:
+                yield client, missing
 
 
 def ordered(letter):
@@ -130,12 +150,17 @@ def page():
 def main():
     parser = argparse.ArgumentParser(prog="run", description="The statements and their proofs.")
     parser.add_argument("--write", action="store_true", help="write docs/conformance.md")
-    parser.add_argument("--results", type=pathlib.Path, help="the output of the runs: interop.txt, statements.txt, crash.txt")
+    parser.add_argument("--results", type=pathlib.Path, help="the output of the runs: unit.txt, interop.txt, statements.txt, crash.txt")
     options = parser.parse_args()
     partition_rows()
     if options.write:
         PAGE.write_text(page())
     proofs, passed, failed, skipped = Proofs(options.results), 0, 0, 0
+    for untold in proofs.untold():
+        print(f"not looked at: {untold}")
+    for client, missing in proofs.unrun():
+        failed += 1
+        print(f"FAIL {client}: {len(missing)} of its scenarios on the page have not passed: {', '.join(missing[:5])}")
     for letter, count in COUNTS.items():
         for identity in (f"{letter}{number}" for number in range(1, count + 1)):
             troubles = ["nothing is said about it"]
