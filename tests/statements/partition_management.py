@@ -39,7 +39,7 @@ def p7(rig):
 
 @statement("P16", "HTTP requests need api-version 2013-10 or later (we take partitioning with any)")
 def p16(rig):
-    for version in ("2013-10", "2021-05"):
+    for version in ("2012-03", "2013-10", "2021-05"):
         with rig.raw_admin(version) as get:
             check("<EnablePartitioning>true</EnablePartitioning>" in get("/spread"), f"not told with {version}")
 

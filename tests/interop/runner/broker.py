@@ -25,6 +25,7 @@ def settings(profile, material):
         "shutdown": {},
         "admin": {},
         "clock": {},
+        "counts": {},
         "namespaces": {"Tls": {"Names": ["own-js.localhost", "own-python.localhost"]}},
         "strict": {"TokenSeconds": 2},
         "limited": {"Quotas": {"Connections": 3}},
@@ -37,7 +38,8 @@ def settings(profile, material):
             "Tls": {"ClientCaFile": str(material.client_ca)},
             "ClientCertificates": [{"Name": material.client_subject, "Rights": ["Send", "Listen"]}]},
     }[profile]
-    entities = scenarios.config_entities() if profile == "queues" else {"Queues": [], "Topics": []}
+    entities = {"queues": scenarios.config_entities, "counts": lambda: scenarios.COUNTED_ENTITIES}.get(
+        profile, lambda: {"Queues": [], "Topics": []})()
     further = [{"Name": "second", "HostNames": ["second.test"], "Queues": [{"Name": "only-in-second"}],
                 "AuthorizationRules": [{"KeyName": "SecondOnly", "PrimaryKey": "second-key",
                                         "Rights": ["Send", "Listen"]}]}] if profile == "namespaces" else []

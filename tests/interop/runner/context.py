@@ -4,6 +4,7 @@ Client programs compute nothing themselves, so that all of them try the same thi
 """
 
 import json
+import pathlib
 import shutil
 import subprocess
 
@@ -11,6 +12,7 @@ from . import scenarios as plan
 from . import tokens
 
 TRUSTSTORE_PASSWORD = "changeit"
+SAMPLE = pathlib.Path(__file__).resolve().with_name("emulator_config.json")
 QUEUE, TOPIC, SUBSCRIPTION = "no-such-queue", "no-such-topic", "no-such-subscription"
 
 
@@ -30,7 +32,7 @@ class Material:
         self.untrusted_ca = tokens.client_certificate(other, "stranger")[0]
 
 
-def write(path, client, brokers, material, trusted, scenarios):
+def write(path, client, brokers, material, trusted, scenarios, **more):
     mine = [s for s in scenarios if plan.profile(s) == "queues"]
     context = {
         "client": client, "scenarios": scenarios,
@@ -42,19 +44,29 @@ def write(path, client, brokers, material, trusted, scenarios):
         "lock_seconds": plan.LOCK_SECONDS,
         "queue": QUEUE, "topic": TOPIC, "subscription": SUBSCRIPTION,
         "rule": tokens.RULE, "key": tokens.KEY,
+        "counted": {"queue": plan.COUNTED, "counts": plan.COUNTS},
         "brokers": {name: _broker(broker) for name, broker in brokers.items()},
         "jwt": {
             "hs256": tokens.jwt_hs256(tokens.claims()),
             "rs256": material.rsa.jwt(tokens.claims()),
             "bad-signature": tokens.jwt_hs256(tokens.claims(), b"another secret, another secret, ..."),
             "expired": tokens.jwt_hs256(tokens.claims(-3600)),
+            "other-audience": tokens.jwt_hs256(tokens.claims(audience="https://elsewhere.example")),
+            "send-only": tokens.jwt_hs256(tokens.claims(roles=["Send"])),
+            "listen-only": tokens.jwt_hs256(tokens.claims(roles=["Listen"])),
         },
         "ca_bundle": str(trusted[0]), "truststore": str(trusted[1]), "truststore_password": TRUSTSTORE_PASSWORD,
         "client_certificate": str(material.client_cert),
         "client_key": str(material.client_key),
         "untrusted_ca": str(material.untrusted_ca),
+        "sample": str(SAMPLE), **more,
     }
     path.write_text(json.dumps(context, indent=1))
+
+
+def emulator_string(broker):
+    return (f"Endpoint=sb://localhost:{broker.port};SharedAccessKeyName={tokens.RULE};SharedAccessKey={tokens.KEY};"
+            "UseDevelopmentEmulator=true;")
 
 
 def _broker(broker):
@@ -72,7 +84,7 @@ def _broker(broker):
     return {
         "host": host, "port": port, "pid": broker.process.pid,
         "ca": str(broker.ca),
-        "emulator": f"{endpoint}{named}{tokens.KEY};{emulator}",
+        "emulator": emulator_string(broker),
         "tls": f"{endpoint}{named}{tokens.KEY};",
         "tls_without_port": f"Endpoint=sb://{host};{named}{tokens.KEY};",
         "wrong_key": f"{endpoint}{named}not-the-key;{emulator}",
@@ -89,6 +101,8 @@ def _broker(broker):
             "other": tokens.sas(f"sb://{host}/another-queue"),
             "bad_signature": tokens.sas(namespace, key="not-the-key"),
             "expired": tokens.sas(namespace, seconds=-3600),
+            "send_only": tokens.sas(namespace, rule="SendOnly", key="send-only-key"),
+            "listen_only": tokens.sas(namespace, rule="ListenOnly", key="listen-only-key"),
         },
     }
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 
-from . import context, process, scenarios
+from . import context, counted, process, scenarios
 from .broker import Broker, BrokerError
 from .toolchains import Failed, Missing, Toolchains
 
@@ -47,7 +47,10 @@ class Run:
             broker = Broker(self.arguments.binary, profile, self.folder, self.material, self.logs)
             try:
                 broker.start()
+                if profile == "counts":
+                    counted.prepare(broker, self.toolchains.prepare("raw")[0], self.folder, self.material, self.logs)
             except BrokerError as e:
+                broker.kill()
                 self.broken[profile] = str(e)
                 print(f"  {e}\n{broker.log_tail()}", flush=True)
                 raise
@@ -77,7 +80,8 @@ class Run:
         for scenario in wanted:
             profile = scenarios.profile(scenario)
             try:
-                needed[profile] = self.broker(profile)
+                if profile is not None:
+                    needed[profile] = self.broker(profile)
                 runnable.append(scenario)
             except BrokerError as e:
                 self.verdict(name, scenario, False, str(e))
@@ -86,7 +90,8 @@ class Run:
 
         path = self.folder / f"context-{name}.json"
         trusted = context.trust(self.folder, needed)
-        context.write(path, name, needed, self.material, trusted, runnable)
+        context.write(path, name, needed, self.material, trusted, runnable, binary=self.arguments.binary,
+                      log=str(self.logs / f"broker-of-{name}.log"))
         # Node takes further CAs from the environment only.
         environment = {**environment, "NODE_EXTRA_CA_CERTS": str(trusted[0])}
         log = self.logs / f"{name}.log"
@@ -119,7 +124,7 @@ class Run:
             self.verdict(name, "exit", False, f"the client {trouble}")
         if failures or open_scenarios or trouble:
             print(f"  log of {name}: {log.relative_to(ROOT)}", flush=True)
-            for profile in sorted({scenarios.profile(s) for s in failures + open_scenarios}):
+            for profile in sorted({scenarios.profile(s) for s in failures + open_scenarios} & needed.keys()):
                 print(f"  broker '{profile}' wrote:\n{needed[profile].log_tail()}", flush=True)
 
     def finish(self):
@@ -165,7 +170,10 @@ def main(argv):
         parser.error("BINARY must name the broker's executable")
     arguments.binary = str(pathlib.Path(arguments.binary).resolve())
 
-    with tempfile.TemporaryDirectory(prefix="omnibus-interop-") as folder:
+    # On a real disk: a temporary folder may be memory, and one queue holds a gigabyte.
+    base = ROOT / "build" / "interop"
+    base.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="run-", dir=base) as folder:
         run = Run(arguments, pathlib.Path(folder))
         try:
             for client, wanted in plan.items():

@@ -91,8 +91,13 @@ EXCHANGES = [
 ADMIN = [
     "admin/namespace", "admin/queue", "admin/queue-update", "admin/topic", "admin/subscription", "admin/rules",
     "admin/list", "admin/runtime", "admin/partitioned", "admin/forward", "admin/used", "admin/deleted-link",
-    "admin/disabled", "admin/wrong-key", "admin/missing", "admin/exchange", "admin/methods", "admin-restart/kept",
+    "admin/disabled", "admin/wrong-key", "admin/missing", "admin/exchange", "admin/methods", "admin/access-rules",
+    "admin/key-rotation", "admin/counts", "admin/transfer-counts", "admin/forward-subscription", "admin/forward-rights",
+    "admin/bearer", "admin-restart/kept",
 ]
+
+# Where there is an asynchronous client too.
+ASYNC_ADMIN = ["admin/async-methods"]
 
 # Messages over plain HTTP, crossed with an SDK, and the clock that tests may move.
 REST = [
@@ -106,16 +111,18 @@ CLIENTS = {
     "js": SDK + QUEUES + SESSIONS + TOPICS + RULES + PARTITIONS + ADMIN + NAMESPACES,
     # Only this version and Go list sessions.
     "python": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + ["session/list"] + TOPICS + PARTITIONS
-    + ADMIN + ["admin/access-rules"] + REST + NAMESPACES,
+    + ASYNC_ADMIN + ADMIN + ["admin/forward-headers"] + REST + NAMESPACES,
     "python-7.14": SDK + ["connect-websocket/ws"] + PYTHON_QUEUES + SESSIONS + TOPICS + PARTITIONS
-    + ADMIN + ["admin/access-rules"],
+    + ASYNC_ADMIN + ADMIN,
     "go": SDK + ["connect-websocket/ws", "plain/right-key", "plain/wrong-key", "idle/keep-alive"]
     + QUEUES + SESSIONS + ["session/list"] + TOPICS + ["topic/crowd"]
     + [s for s in PARTITIONS if s not in ("partition/settle", "partition/forward")] + ADMIN,
     # The Java SDK takes a refused certificate for a passing trouble and reports only its own time-out.
     "java": [s for s in SDK if s != "connect-tls/untrusted"] + QUEUES + SESSIONS + TOPICS + RULES + [
         "partition/send-receive", "partition/keyed-order", "partition/peek", "partition/schedule", "partition/defer",
-        "partition-session/accept-named", "partition-session/accept-next"] + SDK_TRANSACTIONS + ADMIN,
+        "partition-session/accept-named", "partition-session/accept-next"] + SDK_TRANSACTIONS + ASYNC_ADMIN + ADMIN,
+    # It starts the broker itself, as people start the emulator.
+    "emulator": ["emulator/default-ports", "emulator/sample-config"],
     "rhea": PLAIN + CBS + ["plain/tls", "plain/websocket", "no-sasl/attach-refused", "no-sasl/cbs",
                            "external/client-certificate", "idle/keep-alive", "reconnect/restart"]
     + PLAIN_QUEUES + EXCHANGES + PLAIN_TRANSACTIONS + ["transaction/unknown-id"],
@@ -193,10 +200,14 @@ PROFILE = {
     "exchange": "queues",
     "transaction": "queues",
     "admin": "admin",
+    "admin/bearer": "jwt",
+    "admin/forward-headers": "jwt",
+    "admin/transfer-counts": "counts",
     "admin-restart": "admin",
     "rest": "queues",
     "clock": "clock",
     "namespace": "namespaces",
+    "emulator": None,
 }
 
 # Scenarios with queues get their own: queue_of gives its name, SHAPES its settings where the defaults of
@@ -240,6 +251,16 @@ SHAPES = {
     "wire/session-freed-by-detach": {"RequiresSession": True},
     "wire/message-sessions": {"RequiresSession": True},
 }
+
+
+# What the broker of the profile "counts" holds; see counted.py. The counts: active, of which one is deferred, dead
+# letters, scheduled, transfers, transfer dead letters.
+COUNTED, COUNTS = "counted", [2, 3, 4, 5, 6]
+COUNTED_FULL, COUNTED_SESSIONS = "counted-full", "counted-sessions"
+COUNTED_ENTITIES = {"Topics": [], "Queues": [
+    {"Name": COUNTED, "Properties": {}},
+    {"Name": COUNTED_FULL, "Properties": {"MaxMessageSizeInKilobytes": 102400}},
+    {"Name": COUNTED_SESSIONS, "Properties": {"RequiresSession": True}}]}
 
 
 def queue_of(client, scenario):
@@ -317,4 +338,5 @@ def config_entities():
 
 
 def profile(scenario):
-    return PROFILE.get(scenario) or PROFILE.get(scenario.split("/")[0]) or "main"
+    """None: it needs no broker of the runner's."""
+    return PROFILE.get(scenario, PROFILE.get(scenario.split("/")[0], "main"))

@@ -29,10 +29,10 @@ def _part(data):
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def claims(seconds=3600):
+def claims(seconds=3600, roles=("Manage", "Send", "Listen"), audience=JWT_AUDIENCE):
     now = int(time.time())
-    return {"iss": JWT_ISSUER, "aud": JWT_AUDIENCE, "sub": "interop", "iat": now - 10, "nbf": now - 10,
-            "exp": now + seconds, "roles": ["Manage", "Send", "Listen"]}
+    return {"iss": JWT_ISSUER, "aud": audience, "sub": "interop", "iat": now - 10, "nbf": now - 10,
+            "exp": now + seconds, "roles": list(roles)}
 
 
 def jwt_hs256(body, secret=JWT_SECRET):

@@ -35,6 +35,7 @@ class Toolchains:
             "rhea": lambda: self._node("js", "plain.js"),
             "python": lambda: self._python("requirements.txt", "servicebus.py"),
             "python-7.14": lambda: self._python("requirements-7.14.txt", "servicebus.py"),
+            "emulator": self._emulator,
             "proton-python": self._proton_python,
             "go": lambda: self.go(sorted((CLIENTS / "go").glob("*.go"))),
             "java": lambda: self.java(sorted((CLIENTS / "java" / "src").glob("*.java")), "interop.Main"),
@@ -58,6 +59,15 @@ class Toolchains:
     def _python(self, requirements, program):
         venv = self.venv(CLIENTS / "python" / requirements)
         return [str(venv / "bin" / "python"), str(CLIENTS / "python" / program)], {}
+
+    def _emulator(self):
+        """In a network of its own where that is allowed, else in everybody's."""
+        command, environment = self._python("requirements.txt", "emulator.py")
+        if shutil.which("unshare"):
+            for alone in (["unshare", "--net", "--map-root-user"], ["unshare", "--net"]):
+                if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode == 0:
+                    return [*alone, *command], {**environment, "OMNIBUS_OWN_NETWORK": "1"}
+        return command, environment
 
     def venv(self, requirements):
         _need("python3")

@@ -301,6 +301,8 @@ func main() {
 		"plain/wrong-key":          plainWrongKey,
 		"idle/keep-alive":          keepAlive,
 	}
+	all["admin/bearer"] = guarded(adminBearer)
+	all["admin/transfer-counts"] = guarded(adminTransferCounts)
 	for name, body := range adminScenarios {
 		all[name] = withAdmin(body)
 	}

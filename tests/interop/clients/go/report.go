@@ -32,6 +32,12 @@ type broker struct {
 
 func (b broker) address() string { return fmt.Sprintf("%s:%d", b.Host, b.Port) }
 
+// counted is a queue that somebody left messages in, and how many of each kind.
+type counted struct {
+	Queue  string  `json:"queue"`
+	Counts []int32 `json:"counts"`
+}
+
 type contextFile struct {
 	Scenarios    []string          `json:"scenarios"`
 	Together     []string          `json:"together"`
@@ -47,6 +53,7 @@ type contextFile struct {
 	Brokers      map[string]broker `json:"brokers"`
 	JWT          map[string]string `json:"jwt"`
 	UntrustedCA  string            `json:"untrusted_ca"`
+	Counted      counted           `json:"counted"`
 }
 
 var (

@@ -1,44 +1,9 @@
-// What ServiceBusAdministrationClient does: every method of it, against entities of its own.
+// What ServiceBusAdministrationClient does, against entities of its own.
 'use strict';
 
-const {ServiceBusAdministrationClient, ServiceBusClient} = require('@azure/service-bus');
-const {ask, check, context, sleep, within} = require('./report.js');
+const {ask, check, sleep} = require('./report.js');
 const {fails, same, take} = require('./client.js');
-
-const broker = () => context.brokers.admin;
-const connected = (which = 'tls') =>
-  new ServiceBusAdministrationClient(broker()[which], {retryOptions: {maxRetries: 0}});
-const named = (name) => `${context.client}-admin-${name}`;
-
-function has(properties, expected) {
-  for (const [key, value] of Object.entries(expected)) same(properties[key], value, key);
-}
-
-async function all(pages) {
-  const names = [];
-  for await (const one of pages) names.push(one);
-  return names;
-}
-
-async function with_data(body) {
-  const client = new ServiceBusClient(broker().emulator, {retryOptions: {maxRetries: 0, timeoutInMs: 10000}});
-  try {
-    return await body(client);
-  } finally {
-    await within(5000, client.close(), 'close').catch((error) => console.error('close', error));
-  }
-}
-
-const QUEUE = {lockDuration: 'PT30S', maxSizeInMegabytes: 2048, requiresDuplicateDetection: true, requiresSession: true,
-  defaultMessageTimeToLive: 'P3D', deadLetteringOnMessageExpiration: true,
-  duplicateDetectionHistoryTimeWindow: 'PT5M', maxDeliveryCount: 7, enableBatchedOperations: false,
-  autoDeleteOnIdle: 'P10D', userMetadata: 'the <first> & "best"', maxMessageSizeInKilobytes: 2048};
-const TOPIC = {defaultMessageTimeToLive: 'P2D', maxSizeInMegabytes: 3072, requiresDuplicateDetection: true,
-  duplicateDetectionHistoryTimeWindow: 'PT2M', enableBatchedOperations: false, userMetadata: 'topic',
-  autoDeleteOnIdle: 'P5D', supportOrdering: true};
-const SUBSCRIPTION = {lockDuration: 'PT20S', requiresSession: true, defaultMessageTimeToLive: 'P4D',
-  deadLetteringOnMessageExpiration: true, deadLetteringOnFilterEvaluationExceptions: false, maxDeliveryCount: 5,
-  enableBatchedOperations: false, userMetadata: 'sub', autoDeleteOnIdle: 'P6D'};
+const {QUEUE, SUBSCRIPTION, TOPIC, all, broker, connected, has, named, with_data} = require('./admin_client.js');
 
 module.exports = {
   'admin/namespace': async () => {
@@ -201,21 +166,6 @@ module.exports = {
     await admin.deleteQueue(on);
   }),
 
-  'admin/forward': () => with_data(async (client) => {
-    const admin = connected();
-    const [on, to] = [named('forward'), named('forward-to')];
-    await fails('MessageEntityNotFoundError', () => admin.createQueue(on, {forwardTo: to}));
-    await admin.createQueue(to);
-    const made = await admin.createQueue(on, {forwardTo: to, forwardDeadLetteredMessagesTo: to});
-    check(made.forwardTo.endsWith(`/${to}`), `forwardTo ${made.forwardTo}`);
-    await client.createSender(on).sendMessages({body: 'passed on'});
-    same((await take(client.createReceiver(to), 1))[0].body, 'passed on', 'forwarded');
-    const {forwardTo, ...rest} = made;
-    same((await admin.updateQueue(rest)).forwardTo, undefined, 'no more');
-    await admin.deleteQueue(on);
-    await admin.deleteQueue(to);
-  }),
-
   'admin/used': () => with_data(async (client) => {
     const admin = connected();
     const on = named('used/with/slashes');
@@ -302,27 +252,6 @@ module.exports = {
     await admin.deleteTopic(on);
     same((await json('GET')).status, 404, 'gone');
   }),
-
-  // Every public method is used by one of these scenarios.
-  'admin/methods': async () => {
-    const path = require('path');
-    const fs = require('fs');
-    const types = (folder) => fs.readdirSync(folder, {withFileTypes: true, recursive: true})
-      .filter((f) => /\.d\.[cm]?ts$/.test(f.name)).map((f) => path.join(f.parentPath ?? f.path, f.name));
-    const root = path.dirname(require.resolve('@azure/service-bus/package.json'));
-    const files = types(root).filter((f) => !f.includes(`${root}/node_modules`));
-    const text = files.map((f) => fs.readFileSync(f, 'utf8'))
-      .find((t) => t.includes('export declare class ServiceBusAdministrationClient'));
-    check(text, 'no declaration of the client');
-    const body = text.slice(text.indexOf('export declare class ServiceBusAdministrationClient'));
-    const declared = new Set([...body.slice(0, body.indexOf('\n}')).matchAll(/^    (\w+)\(/gm)].map((m) => m[1]));
-    declared.delete('constructor');
-    check(declared.size > 25, `${declared.size} methods found`);
-    const mine = fs.readFileSync(__filename, 'utf8');
-    const unused = [...declared].filter((name) => !mine.includes(`.${name}(`));
-    same(unused, [], 'methods that no scenario calls');
-    return `${declared.size} methods`;
-  },
 
   'admin-restart/kept': async () => {
     const on = named('restart');

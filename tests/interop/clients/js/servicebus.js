@@ -101,5 +101,7 @@ for (const kind of ['hs256', 'rs256']) scenarios[`jwt/${kind}`] = by_jwt(context
 for (const kind of ['bad-signature', 'expired']) scenarios[`jwt/${kind}`] = by_jwt(context.jwt[kind], UNAUTHORIZED);
 
 run({...scenarios, ...require('./queues.js'), ...require('./sessions.js'), ...require('./partitions.js'),
-  ...require('./topics.js'), ...require('./rules.js'), ...require('./admin.js'),
+  ...require('./topics.js'), ...require('./rules.js'), ...require('./admin.js'), ...require('./admin_methods.js'),
+  ...require('./admin_access.js'), ...require('./admin_bearer.js'), ...require('./admin_counts.js'),
+  ...require('./admin_forward.js'),
   ...require('./namespaces.js')});

@@ -10,6 +10,11 @@ from azure.servicebus.exceptions import (MessagingEntityNotFoundError, ServiceBu
                                          ServiceBusError)
 
 import admin  # noqa: F401
+import admin_access  # noqa: F401
+import admin_bearer  # noqa: F401
+import admin_counts  # noqa: F401
+import admin_forward  # noqa: F401
+import admin_methods  # noqa: F401
 import namespaces  # noqa: F401
 import partitions  # noqa: F401  these and the module queues register their scenarios
 import rest  # noqa: F401

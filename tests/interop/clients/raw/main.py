@@ -8,6 +8,7 @@ sys.path[:0] = [str(HERE.parent / "python"), str(HERE.parent.parent)]
 
 import report  # noqa: E402
 import alternate_exchanges  # noqa: E402,F401  the modules register their scenarios
+import counted  # noqa: E402,F401
 import exchange_links  # noqa: E402,F401
 import faults  # noqa: E402,F401
 import handshake  # noqa: E402,F401

@@ -95,8 +95,8 @@ class Delivery(Message):
 class Talk(Peer):
     """Handles count up, deliveries too. Flows of the broker are skipped unless they are asked for."""
 
-    def __init__(self, frame_max=1048576, rule=None, key=None):
-        super().__init__("queues")
+    def __init__(self, frame_max=1048576, rule=None, key=None, profile="queues"):
+        super().__init__(profile)
         check(self.plain(rule, key).field(0).value == 0, "PLAIN was refused")
         self.open("raw", frame_max)
         self.begin()

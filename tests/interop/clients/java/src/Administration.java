@@ -39,16 +39,14 @@ import com.azure.messaging.servicebus.administration.models.SqlRuleFilter;
 import com.azure.messaging.servicebus.administration.models.SubscriptionProperties;
 import com.azure.messaging.servicebus.administration.models.TopicProperties;
 import com.azure.messaging.servicebus.administration.models.TrueRuleFilter;
-import java.lang.reflect.Method;
+import com.fasterxml.jackson.databind.JsonNode;
 import java.net.MalformedURLException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.OffsetDateTime;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -56,7 +54,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import reactor.core.publisher.Mono;
 
-/** What ServiceBusAdministrationClient does: every method of it, against entities of its own. */
+/** What ServiceBusAdministrationClient does, against entities of its own. */
 final class Administration {
     private final Report report;
 
@@ -75,14 +73,15 @@ final class Administration {
         all.put("admin/list", it::list);
         all.put("admin/runtime", it::runtime);
         all.put("admin/partitioned", it::partitioned);
-        all.put("admin/forward", it::forward);
         all.put("admin/used", it::used);
         all.put("admin/deleted-link", it::deletedLink);
         all.put("admin/disabled", it::disabled);
         all.put("admin/wrong-key", it::wrongKey);
         all.put("admin/missing", it::missing);
         all.put("admin/exchange", it::exchange);
-        all.put("admin/methods", it::methods);
+        all.put("admin/methods", () -> new AdminMethods(builder(report, "tls").buildClient(), "methods").tour());
+        all.put("admin/async-methods",
+            () -> new AdminMethods(builder(report, "tls").buildAsyncClient(), "async-methods").tour());
         all.put("admin-restart/kept", it::restart);
     }
 
@@ -106,25 +105,36 @@ final class Administration {
         }
     }
 
+    /** Of a client of this broker that still needs to be told who it is; nothing is retried. */
+    static ServiceBusAdministrationClientBuilder builder(JsonNode broker) {
+        return new ServiceBusAdministrationClientBuilder().addPolicy(new Port(broker.get("port").asInt()))
+            .retryOptions(new RetryOptions(new FixedDelayOptions(0, Duration.ZERO)));
+    }
+
+    static ServiceBusAdministrationClientBuilder builder(Report report, String which) {
+        JsonNode broker = report.broker("admin");
+        return builder(broker).connectionString(broker.get(which).asText());
+    }
+
     private ServiceBusAdministrationClient connected(String which) {
-        return new ServiceBusAdministrationClientBuilder()
-            .connectionString(report.broker("admin").get(which).asText())
-            .addPolicy(new Port(report.broker("admin").get("port").asInt()))
-            .retryOptions(new RetryOptions(new FixedDelayOptions(0, Duration.ZERO)))
-            .buildClient();
+        return builder(report, which).buildClient();
     }
 
     private ServiceBusAdministrationClient connected() {
         return connected("tls");
     }
 
-    private ServiceBusClientBuilder messages() {
+    static ServiceBusClientBuilder messages(String connectionString) {
         return new ServiceBusClientBuilder()
             .retryOptions(new AmqpRetryOptions().setMaxRetries(0).setTryTimeout(Duration.ofSeconds(10)))
-            .connectionString(report.broker("admin").get("emulator").asText());
+            .connectionString(connectionString);
     }
 
-    private static String named(String name) {
+    private ServiceBusClientBuilder messages() {
+        return messages(report.broker("admin").get("emulator").asText());
+    }
+
+    static String named(String name) {
         return "java-admin-" + name;
     }
 
@@ -136,7 +146,7 @@ final class Administration {
         }
     }
 
-    private static List<String> taken(ServiceBusReceiverClient receiver, int count) {
+    static List<String> taken(ServiceBusReceiverClient receiver, int count) {
         List<String> all = new ArrayList<>();
         while (all.size() < count) {
             int before = all.size();
@@ -149,7 +159,7 @@ final class Administration {
         return all;
     }
 
-    private static <T extends Exception> String fails(Class<T> kind, Runnable action, String text) {
+    static <T extends Exception> String fails(Class<T> kind, Runnable action, String text) {
         try {
             action.run();
         } catch (RuntimeException e) {
@@ -400,24 +410,6 @@ final class Administration {
         return "";
     }
 
-    private String forward() {
-        var admin = connected();
-        String on = named("forward");
-        String to = named("forward-to");
-        fails(ResourceNotFoundException.class, () -> admin.createQueue(on, new CreateQueueOptions().setForwardTo(to)),
-            "40400");
-        admin.createQueue(to);
-        QueueProperties made = admin.createQueue(on, new CreateQueueOptions().setForwardTo(to));
-        check(made.getForwardTo().endsWith("/" + to), "forwardTo " + made.getForwardTo());
-        send(on, new ServiceBusMessage("passed on"));
-        try (ServiceBusReceiverClient receiver = messages().receiver().queueName(to).buildClient()) {
-            same(taken(receiver, 1), List.of("passed on"), "forwarded");
-        }
-        admin.deleteQueue(on);
-        admin.deleteQueue(to);
-        return "";
-    }
-
     private String used() {
         var admin = connected();
         String on = named("used/with/slashes");
@@ -525,21 +517,6 @@ final class Administration {
         admin.deleteTopic(on);
         same(document("GET", on, "").statusCode(), 404, "gone");
         return "";
-    }
-
-    /** Every public method is used by one of these scenarios; those WithResponse make the same requests. */
-    private String methods() throws Exception {
-        String mine;
-        try (var code = Administration.class.getResourceAsStream("Administration.class")) {
-            mine = new String(code.readAllBytes(), StandardCharsets.ISO_8859_1);
-        }
-        List<String> declared = Arrays.stream(ServiceBusAdministrationClient.class.getMethods())
-            .filter(m -> m.getDeclaringClass() == ServiceBusAdministrationClient.class)
-            .map(Method::getName).filter(n -> !n.endsWith("WithResponse")).distinct().collect(Collectors.toList());
-        check(declared.size() > 20, declared.size() + " methods found");
-        same(declared.stream().filter(n -> !mine.contains(n)).collect(Collectors.toList()), List.of(),
-            "methods that no scenario calls");
-        return declared.size() + " methods";
     }
 
     private String restart() throws Exception {

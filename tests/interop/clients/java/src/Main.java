@@ -75,6 +75,9 @@ public final class Main {
         Rules.register(withQueues);
         Transactions.register(withQueues);
         Administration.register(report, all);
+        AdminAccess.register(report, all);
+        AdminForward.register(report, all);
+        AdminCounts.register(report, all);
         withQueues.forEach((name, body) -> all.put(name, () -> {
             try (Steps steps = new Steps(report, name)) {
                 return body.run(steps);
