@@ -25,11 +25,13 @@ KEY = "SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VAL
 class ClientTest(unittest.TestCase):
     """One broker for a class; each test has entities of its own."""
 
+    flags = ()  # of `serve`
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
-        cls.broker = Broker(cls.folder.name)
+        cls.broker = Broker(cls.folder.name, *cls.flags)
         cls.addClassCleanup(cls.broker.__exit__)
         cls.port = cls.broker.ready().addresses[0]["port"]
         cls.where = f"Endpoint=sb://localhost:{cls.port};{KEY};UseDevelopmentEmulator=true;"
@@ -57,6 +59,18 @@ class ClientTest(unittest.TestCase):
 
     def active(self, queue):
         return self.json_of("queue", "show", queue)["CountDetails"]["ActiveMessageCount"]
+
+    def ask(self, method, path, body=""):
+        """Status and body of an answer over HTTP."""
+        audience, expires = urllib.parse.quote("http://localhost/", safe=""), str(int(time.time()) + 600)
+        signature = base64.b64encode(hmac.new(b"SAS_KEY_VALUE", f"{audience}\n{expires}".encode(), hashlib.sha256).digest())
+        token = (f"SharedAccessSignature sr={audience}&sig={urllib.parse.quote(signature, safe='')}&se={expires}"
+                 "&skn=RootManageSharedAccessKey")
+        connection = http.client.HTTPConnection("localhost", self.port, timeout=PATIENCE)
+        self.addCleanup(connection.close)
+        connection.request(method, path, body, {"Authorization": token})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
 
     def start(self, *arguments, **more):
         return subprocess.Popen([BINARY, *arguments], env=self.environment(), text=True, **more)
@@ -88,16 +102,9 @@ class Entities(ClientTest):
         self.assertEqual(self.json_of("queue", "show", "page/007")["Name"], "page/007")
 
     def admin_put(self, name):
-        audience, expires = urllib.parse.quote(f"http://localhost/{name}", safe=""), str(int(time.time()) + 600)
-        signature = base64.b64encode(hmac.new(b"SAS_KEY_VALUE", f"{audience}\n{expires}".encode(), hashlib.sha256).digest())
-        token = (f"SharedAccessSignature sr={audience}&sig={urllib.parse.quote(signature, safe='')}&se={expires}"
-                 "&skn=RootManageSharedAccessKey")
         body = ('<entry xmlns="http://www.w3.org/2005/Atom"><content type="application/xml"><QueueDescription '
                 'xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"/></content></entry>')
-        connection = http.client.HTTPConnection("localhost", self.port, timeout=PATIENCE)
-        connection.request("PUT", f"/{name}?api-version=2021-05", body, {"Authorization": token})
-        self.assertEqual(connection.getresponse().status, 201)
-        connection.close()
+        self.assertEqual(self.ask("PUT", f"/{name}?api-version=2021-05", body)[0], 201)
 
     def test_topics_subscriptions_and_rules(self):
         self.good("topic", "create", "news")
@@ -211,7 +218,7 @@ class Messages(ClientTest):
                          {"resubmitted": 2, "refused": 0, "to": "dead"})
         back = self.lines_of("receive", "dead", "--all", "--wait", "0.5")
         self.assertEqual([m["properties"] for m in back], [{"kept": 1}] * 2)
-        self.assertEqual(self.json_of("dead-letter", "purge", "dead", "--yes"), {"purged": 1})
+        self.assertEqual(self.json_of("dead-letter", "purge", "dead", "--yes"), {"purged": 1, "left": 0})
 
     def test_dead_letters_of_a_subscription_go_to_the_topic(self):
         self.good("topic", "create", "origin")
@@ -232,14 +239,6 @@ class Messages(ClientTest):
         self.assertIn("--new-ids", result.stderr)
         self.assertEqual(self.json_of("dead-letter", "resubmit", "unique", "--new-ids", "--wait", "0.5")["resubmitted"], 1)
         self.assertEqual(self.good("receive", "unique", "--wait", "0.5"), "x\n")
-
-    def test_purge_asks_first(self):
-        self.good("queue", "create", "full")
-        self.good("send", "full", "x", "--count", "1200")
-        self.assertEqual(self.run_verb("purge", "full").returncode, 2)
-        self.assertEqual(self.active("full"), 1200)
-        self.assertEqual(self.json_of("purge", "full", "--yes"), {"purged": 1200})
-        self.assertEqual(self.active("full"), 0)
 
     def test_bench_measures(self):
         self.good("queue", "create", "load")

@@ -119,8 +119,10 @@ class Observability(unittest.TestCase):
             self.assertEqual(self.ask(broker, "PUT", "/second?api-version=2021-05", self.token, ENTRY)[0], 409)
             self.assertEqual(broker.end(signal.SIGTERM)[0], 0)
         first = [json.loads(line) for line in old.read_text().splitlines()]
-        self.assertEqual([(line["who"], line["action"], line["kind"], line["entity"], line["status"]) for line in first],
-                         [("Root", "create", "queue", "first", 201)])
+        words = ("who", "action", "kind", "namespace", "entity", "status")
+        self.assertEqual([tuple(line[word] for word in words) for line in first],
+                         [("configuration", "create", "queue", "sbemulatorns", "orders", 201),
+                          ("Root", "create", "queue", "sbemulatorns", "first", 201)])
         second = [json.loads(line)["status"] for line in self.audit.read_text().splitlines()]
         self.assertEqual(second, [201, 409])
 

@@ -140,6 +140,35 @@ class Serve(unittest.TestCase):
         result = self.run_to_end("config", "check", str(file))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
+    def test_check_says_every_mistake_and_serve_the_first(self):
+        count = 1500
+        config = Path(self.folder.name) / "Config.json"
+        config.write_text('{"UserConfig": {"Namespaces": [{"Queues": [\n' +
+                          ",\n".join('{"Name": "q%d", "Properties": {"LockDuration": "soon"}}' % n
+                                     for n in range(count)) + "]}]}}")
+        key = "UserConfig.Namespaces[0].Queues[%d].Properties.LockDuration"
+        result = self.run_to_end("config", "check", str(config), "--json")
+        report = json.loads(result.stdout)
+        self.assertEqual((result.returncode, report["good"]), (2, False))
+        self.assertEqual([(one["severity"], one["line"], one["key"]) for one in report["findings"]],
+                         [("error", n + 2, key % n) for n in range(count)])
+        said = self.run_to_end("config", "check", str(config)).stderr.splitlines()
+        self.assertEqual(len(said), count)
+        for n, line in enumerate(said):
+            self.assertTrue(line.startswith(f"{config}: error: line {n + 2}: {key % n}: expected"), line)
+        said = self.run_to_end("serve", "--config", str(config)).stderr.splitlines()
+        self.assertEqual((len(said), said[-1]), (101, f"{config}: error: {count - 100} more findings are not shown; "
+                                                      "'omnibus config check' says every one"))
+
+    def test_findings_are_json_too(self):
+        config = Path(self.folder.name) / "Config.json"
+        config.write_text("{}")
+        result = self.run_to_end("config", "check", str(config), "--json")
+        self.assertEqual((result.returncode, json.loads(result.stdout), result.stderr),
+                         (0, {"file": str(config), "good": True, "findings": []}, ""))
+        result = self.run_to_end("config", "check", str(config) + "?", "--json")
+        self.assertEqual((result.returncode, json.loads(result.stdout)["good"]), (2, False))
+
     def test_settings_of_the_file_take_effect(self):
         file = Path(self.folder.name) / "config.json"
         file.write_text('{ "Omnibus": { "RequireTls": true, "Listen": [ "127.0.0.1:0" ] } }')

@@ -42,6 +42,12 @@ class Broker:
                 [*self.wrap, self.binary, "serve", "--data", str(self.data), "--listen",
                  f"127.0.0.1:{self.port if self.same_port else 0}", "--config", str(self.config)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
+    async def cut_start_short(self, seconds):
+        """Killed in the middle of what it does at the start."""
+        self.launch()
+        await asyncio.sleep(seconds)
+        self.kill()
+
     async def start(self):
         """Starts and waits until it listens; returns the seconds that took."""
         started = time.monotonic()

@@ -14,10 +14,11 @@ from .broker import Broker
 from .ledger import ACTIVE, GONE, Ledger, body_of
 
 QUEUE = load.IDLE
-REPORTED = re.compile(r"damage|corrupt|checksum", re.IGNORECASE)
+REPORTED = re.compile(r"damage at \d+:\d+: \d+ bytes")
+CUT_OFF = re.compile(r"\d+ bytes are cut off at \d+:\d+, the end of the log")
 # Enough for two segments of the one store and a bit, and what is given back when the disk was full.
 DISK_MB, FILLER_MB = 260, 80
-LEFT_MB = 4
+LEFT_MB = 4  # for the one store, as docs/guide/durability.md has it
 
 
 class Scene:
@@ -99,7 +100,7 @@ def cut(segments, key):
         file.truncate(offset + 10)
 
 
-async def judge(scene, may_be_missing, log_before):
+async def judge(scene, may_be_missing, reported, log_before):
     """Starts the broker on the damaged files; returns what is wrong."""
     troubles = []
     await scene.broker.start()
@@ -121,7 +122,7 @@ async def judge(scene, may_be_missing, log_before):
         troubles.append(f"{len(lost)} messages could be seen or were sent, and were not delivered")
     if len(got) != len({m.key for m in got}):
         troubles.append("a message was delivered twice")
-    if not REPORTED.search(scene.broker.log()[log_before:]):
+    if not reported.search(scene.broker.log()[log_before:]):
         troubles.append("the log says nothing of the damage")
     await scene.broker.stop()
     return troubles, f"{len(missing)} of {len(scene.keys())} missing"
@@ -131,11 +132,12 @@ async def damaged_files(arguments, verdicts, folder):
     """Each case: 60 accepted messages in two segments, the last ones not closed cleanly, then one wound."""
     # What may be missing: the wounded message, and after a cut the ones behind it.
     cases = {
-        "flipped bytes in an old segment": (flip, 10, lambda n: {n}),
-        "flipped bytes in the newest segment": (flip, 40, lambda n: {n}),
-        "a newest segment cut short": (cut, 50, lambda n: set(range(n, 60))),
+        "flipped bytes in an old segment": (flip, 10, lambda n: {n}, REPORTED),
+        "flipped bytes in the newest segment": (flip, 40, lambda n: {n}, REPORTED),
+        "flipped bytes in the last message": (flip, 59, lambda n: {n}, CUT_OFF),
+        "a newest segment cut short": (cut, 50, lambda n: set(range(n, 60)), CUT_OFF),
     }
-    for number, (name, (wound, victim, victims)) in enumerate(cases.items()):
+    for number, (name, (wound, victim, victims, reported)) in enumerate(cases.items()):
         scene = Scene(arguments, folder / str(number))
         try:
             await scene.broker.start()
@@ -147,7 +149,7 @@ async def damaged_files(arguments, verdicts, folder):
             keys = scene.keys()
             log_before = len(scene.broker.log())
             wound(scene.broker.segments(), keys[victim])
-            troubles, detail = await judge(scene, {keys[v] for v in victims(victim)}, log_before)
+            troubles, detail = await judge(scene, {keys[v] for v in victims(victim)}, reported, log_before)
             verdicts.say(name, troubles, detail)
         except (Lost, Refused) as e:
             verdicts.say(name, [f"{type(e).__name__} {e}\n{scene.broker.log_tail()}"])

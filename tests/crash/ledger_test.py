@@ -393,6 +393,14 @@ def a_transaction_has_happened_in_part():
     return "in part" in _moved(left=True, came=False)[0] and "in part" in _moved(left=False, came=True)[0]
 
 
+@story
+def kills_that_left_no_commit_in_doubt_prove_little():
+    moves = Moves(Story().ledger)
+    nothing, moves.committed = moves.idle(50), 9
+    few, many, moves.decided = moves.idle(49), moves.idle(50), 1
+    return "nothing was committed" in nothing[0] and not few and "in doubt" in many[0] and not moves.idle(50)
+
+
 def failures():
     """The stories that do not end as they should."""
     return [name for name, body in STORIES.items() if not body()]

@@ -1,4 +1,4 @@
-"""Start, load, kill, look; again and again. Then the cases of damaged files and a full disk."""
+"""Start, load, kill, look; again and again. Then damaged files, a full disk and one that is read-only."""
 
 import argparse
 import asyncio
@@ -9,7 +9,8 @@ import shutil
 import tempfile
 import time
 
-from . import alternates, damage, flows, ledger_test, load, moves, namespaces, partitions, topics
+from . import (alternates, damage, flows, ledger_test, load, moves, namespaces, partitioned_changes, partitions,
+               read_only, topics)
 from .amqp import Connection, Lost, Refused
 from .broker import Broker, NotReady
 from .ledger import DUE_SECONDS, Ledger
@@ -62,9 +63,7 @@ class Run:
         while killed < self.arguments.kills and not self.verdicts.failed:
             if self.random.random() < 0.15 and killed:
                 # In the middle of recovery, before anybody could connect.
-                self.broker.launch()
-                await asyncio.sleep(self.random.random() * 0.2)
-                self.broker.kill()
+                await self.broker.cut_start_short(self.random.random() * 0.2)
                 killed += 1
                 self.verdicts.say(f"kill {killed}", [], "while it was starting")
             else:
@@ -90,7 +89,7 @@ class Run:
         finally:
             connection.close()
         self.verdicts.say("everything can be received", self.take_violations())
-        self.verdicts.say("transactions", [self.moves.summary()] if self.moves.idle() else [], self.moves.summary())
+        self.verdicts.say("transactions", self.moves.idle(self.arguments.kills), self.moves.summary())
         self.verdicts.say("partitions", [self.partitions.summary()] if self.partitions.idle() else [],
                           self.partitions.summary())
         await self.broker.stop()
@@ -154,7 +153,8 @@ def main(argv):
     parser.add_argument("--kills", type=int, default=50, help="how often to kill it (50)")
     parser.add_argument("--seed", type=int, default=None, help="repeat the choices of an earlier run")
     parser.add_argument("--seconds-each", type=float, default=1.0, help="load before a kill, at most (1)")
-    parser.add_argument("--only", choices=["kills", "damage", "disk", "namespaces"], help="one part only")
+    parser.add_argument("--only", choices=["kills", "damage", "disk", "read-only", "namespaces", "changes"],
+                        help="one part only")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line per kill")
     arguments = parser.parse_args(argv)
     if not pathlib.Path(arguments.binary).is_file():
@@ -168,7 +168,9 @@ def main(argv):
 
     verdicts = Verdicts(arguments.verbose)
     verdicts.say("the ledger notices what is wrong", ledger_test.failures(), f"{len(ledger_test.STORIES)} stories")
-    parts = {"kills": _kills, "damage": damage.damaged_files, "disk": damage.full_disk, "namespaces": namespaces.kills}
+    parts = {"kills": _kills, "damage": damage.damaged_files, "disk": damage.full_disk,
+             "read-only": read_only.read_only, "namespaces": namespaces.kills,
+             "changes": partitioned_changes.kills}
     for name, part in parts.items():
         if arguments.only in (None, name):
             _in_folder(name, part, arguments, verdicts)

@@ -17,6 +17,7 @@ COPY = f"{FEED}/Subscriptions/all"
 PLACES = (SOURCE, TARGET, COPY)
 ROLLBACK = "amqp:transaction:rollback"
 MOVERS = 5
+KILLS_ENOUGH = 50  # for one of them to come between a commit and its answer
 
 assert store_of(SOURCE) != store_of(TARGET)
 
@@ -139,9 +140,14 @@ class Moves:
         return (f"{self.committed} transactions were committed, {self.rolled_back} rolled back, "
                 f"{self.decided} decided by a crash")
 
-    def idle(self):
-        """Whether the load has not even tried."""
-        return not (self.committed or self.decided)
+    def idle(self, kills):
+        """Why the load has proved nothing: it has to commit, and of many kills one at least has to come in between a commit
+        and its answer."""
+        if not self.committed:
+            return [f"nothing was committed: {self.summary()}"]
+        if kills >= KILLS_ENOUGH and not self.decided:
+            return [f"no commit was in doubt when the broker was killed: {self.summary()}"]
+        return []
 
 
 class _Unborn:

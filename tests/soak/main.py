@@ -18,7 +18,7 @@ from crash.broker import Broker, NotReady
 from crash.main import Verdicts
 from runner.toolchains import Failed, Missing
 
-from . import report, samples, trend
+from . import checked, report, samples, trend
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -58,9 +58,10 @@ class Run:
         self.arguments, self.verdicts, self.folder = arguments, verdicts, folder
         self.random = random.Random(arguments.seed)
         entities = scene.config()
-        entities["Queues"].append({"Name": BENCH, "Properties": scene.COMMON})
+        entities["Queues"] += [{"Name": BENCH, "Properties": scene.COMMON}, *checked.config_queues()]
         self.broker = Broker(arguments.binary, folder, entities, settings={"Shards": scene.STORES}, same_port=True)
         self.fleet = Fleet(folder)
+        self.checked = checked.Checked(arguments.checker, folder / "checked")
         self.samples, self.restarts = [], []
         self.began, self.taken = 0, None  # at the last sample: (when, how many)
 
@@ -77,7 +78,7 @@ class Run:
         try:
             while self.now() < self.arguments.seconds:
                 await asyncio.sleep(1)
-                troubles = [f"{p.name} ended\n{p.tail()}" for p in self.fleet.ended()]
+                troubles = [f"{p.name} ended\n{p.tail()}" for p in (*self.fleet.ended(), *self.checked.fleet.ended())]
                 if not self.broker.alive() and not self.restarting:
                     troubles.append(f"the broker ended by itself\n{self.broker.log_tail()}")
                 troubles += [f"{type(t.exception()).__name__}: {t.exception()}" for t in tasks if t.done()]
@@ -88,26 +89,43 @@ class Run:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             bench.kill()
-        self.fleet.quiet()
-        troubles += await self.fleet.stop()
+        for fleet in (self.fleet, self.checked.fleet):
+            fleet.quiet()
+            troubles += await fleet.stop()
         self.verdicts.say("broker and clients work to the end", troubles,
                           f"{self.now():.0f} s, {len(self.restarts)} restarts, {bench.rounds} rounds of bench")
         if not troubles:
+            await asyncio.sleep(scene.SETTLE_SECONDS)
             await self.broker.stop()
+            self.checked.fault("restart", "the last one")
             await self.broker.start()  # and all that was written can be read
+            await self.look()
             await self.broker.stop()
         self.judge(bench)
 
+    async def look(self):
+        if not self.checked.fleet.programs:
+            self.verdicts.skip("nothing is lost, doubled or out of order", "the clients that are checked did not run")
+        elif not self.arguments.checker:
+            self.verdicts.skip("nothing is lost, doubled or out of order", "no --checker was given")
+        else:
+            await self.checked.look(self.broker.port)
+            troubles, detail = await asyncio.to_thread(self.checked.judge, self.broker.log())
+            self.verdicts.say("nothing is lost, doubled or out of order", troubles, detail)
+
     def start_clients(self):
-        roles = scene.roles(self.arguments.rate)
-        commands = self.fleet.prepare({kind for kind, _ in roles.values()})
+        self.start_fleet(self.fleet, scene.roles(self.arguments.rate), log=os.devnull)
+        self.start_fleet(self.checked.fleet, checked.roles())
+
+    def start_fleet(self, fleet, roles, **more):
+        commands = fleet.prepare({kind for kind, _ in roles.values()})
         for name, (kind, parts) in roles.items():
             if kind not in commands:
-                self.verdicts.skip(name, self.fleet.missing[kind])
+                self.verdicts.skip(name, fleet.missing[kind])
                 continue
-            self.fleet.start(name, *commands[kind], {
-                "seed": self.arguments.seed, "port": self.broker.port, "roles": parts, "log": os.devnull,
-                "connection": CONNECTION.format(port=self.broker.port)})
+            fleet.start(name, *commands[kind], {
+                "seed": self.arguments.seed, "port": self.broker.port, "roles": parts,
+                "connection": CONNECTION.format(port=self.broker.port), **more})
 
     restarting = False
 
@@ -122,6 +140,7 @@ class Run:
                 self.broker.kill()
             else:
                 await self.broker.stop()
+            self.checked.fault("crash" if number % 2 else "restart", f"number {number + 1}")
             await self.broker.start()
             self.taken = None
             self.restarting = False
@@ -188,12 +207,14 @@ async def _guarded(arguments, verdicts, folder):
         verdicts.say("soak", [str(e)])
     finally:
         run.fleet.kill()
+        run.checked.fleet.kill()
         run.broker.kill()
 
 
 def main(argv):
     parser = argparse.ArgumentParser(prog="run", description="Mixed load for a long time, and what grows meanwhile.")
     parser.add_argument("binary", help="the broker, for example build/release/omnibus")
+    parser.add_argument("--checker", help="what judges histories, for example build/release/omnibus_history")
     parser.add_argument("--seconds", type=int, default=3600, help="how long (3600)")
     parser.add_argument("--rate", type=float, default=10, help="messages a second of each sender, about (10)")
     parser.add_argument("--bench-rate", type=float, default=300, help="messages a second of `omnibus bench` (300)")
@@ -201,9 +222,11 @@ def main(argv):
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "soak",
                         help="of the report (build/soak)")
     arguments = parser.parse_args(argv)
-    if not pathlib.Path(arguments.binary).is_file():
-        parser.error("BINARY must name the broker's executable")
-    arguments.binary = str(pathlib.Path(arguments.binary).resolve())
+    for name in ("binary", "checker"):
+        path = getattr(arguments, name)
+        if path is not None and not pathlib.Path(path).is_file():
+            parser.error(f"{name.upper()} must name a program")
+        setattr(arguments, name, path and str(pathlib.Path(path).resolve()))
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     shutil.rmtree(arguments.folder, ignore_errors=True)
     arguments.folder.mkdir(parents=True)

@@ -6,7 +6,7 @@ import unittest
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "interop")]
-from soak import report, samples, trend  # noqa: E402
+from soak import checked, report, samples, trend  # noqa: E402
 
 
 def run(value, name="rss", count=100):
@@ -54,6 +54,22 @@ class Drawing(unittest.TestCase):
         text = report.text(grown, [trend.judge(grown, "rss", 0)], 0, ["a head"])
         self.assertIn("GROWS resident memory", text)
         self.assertTrue(text.startswith("a head\n"))
+
+
+class CheckedQueues(unittest.TestCase):
+    EVENTS = [{"do": "sent", "result": "accepted"}, {"do": "settled", "result": "accepted"},
+              *({"do": "left", "from": place} for place in checked.PLACES)]
+
+    def test_a_history_in_which_nothing_happened_is_no_proof(self):
+        self.assertEqual(checked.trouble_of(self.EVENTS), [])
+        for missing in range(len(self.EVENTS)):
+            self.assertTrue(checked.trouble_of(self.EVENTS[:missing] + self.EVENTS[missing + 1:]), missing)
+
+    def test_every_queue_is_sent_to_and_received_from(self):
+        parts = [part for _, several in checked.roles().values() for part in several]
+        for place in checked.PLACES:
+            self.assertTrue(any(part.get("to") == place for part in parts), place)
+            self.assertTrue(any(part.get("from") == place for part in parts), place)
 
 
 if __name__ == "__main__":
