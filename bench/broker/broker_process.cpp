@@ -149,11 +149,14 @@ double cpu_seconds_in(const std::string& file) {
 
 double BrokerProcess::cpu_seconds() const { return cpu_seconds_in(fmt::format("/proc/{}/stat", pid_)); }
 
-std::map<std::string, double> BrokerProcess::thread_seconds() const {
-  std::map<std::string, double> threads;
-  for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid_)))
-    threads[thread.path().filename()] = cpu_seconds_in(thread.path() / "stat");
-  return threads;
+std::map<std::string, double> BrokerProcess::shard_seconds() const {
+  std::map<std::string, double> shards;
+  for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid_))) {
+    std::string name;
+    std::getline(std::ifstream(thread.path() / "comm"), name);
+    if (name.starts_with("shard-")) shards[name] = cpu_seconds_in(thread.path() / "stat");
+  }
+  return shards;
 }
 
 }  // namespace omnibus::bench

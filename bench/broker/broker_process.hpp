@@ -24,12 +24,13 @@ class BrokerProcess {
   BrokerProcess(const BrokerProcess&) = delete;
   BrokerProcess& operator=(const BrokerProcess&) = delete;
 
+  [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] Tick::duration exec_to_answer() const { return exec_to_answer_; }
   [[nodiscard]] std::uint64_t rss_bytes() const;
   [[nodiscard]] double cpu_seconds() const;
-  // The same of each of its threads.
-  [[nodiscard]] std::map<std::string, double> thread_seconds() const;
+  // The same of each of its shards, by their names.
+  [[nodiscard]] std::map<std::string, double> shard_seconds() const;
   // Of the whole data folder.
   [[nodiscard]] std::uint64_t disk_bytes() const;
 

@@ -79,6 +79,7 @@ class Owner final : public JournalOwner {
     check(covers.has_value());
     checkpointed = true;
   }
+  void on_warning(const std::string& what) override { fmt::print(stderr, "warning: {}\n", what); }
   void relocate(const RecordView&) override {}
 
   bool opened = false;

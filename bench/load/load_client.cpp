@@ -242,7 +242,9 @@ class Receiver final : public Client {
     const Tick now = tick_now();
     {
       const std::lock_guard lock(counts_.mutex);
-      counts_.latency.add(now - sent_at(delivery.payload));
+      const Tick sent = sent_at(delivery.payload);
+      counts_.latency.add(now - sent);
+      if (counts_.arrivals) counts_.arrivals->push_back({sent, now});
     }
     counts_.received.fetch_add(1, std::memory_order_relaxed);
   }

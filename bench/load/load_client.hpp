@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/histogram.hpp"
@@ -51,10 +52,16 @@ struct SenderCounts {
 void start_sender(net::Reactor& reactor, const LoadTarget& target, const SenderLoad& load,
                   SenderCounts& counts);
 
+struct Arrival {
+  Tick sent;
+  Tick received;
+};
+
 struct ReceiverCounts {
   std::atomic<std::uint64_t> received{0};
   std::mutex mutex;
-  Histogram latency;  // guarded by mutex
+  Histogram latency;                         // guarded by mutex
+  std::vector<Arrival>* arrivals = nullptr;  // each single one, for who wants them; guarded by mutex
 };
 // Accepts every message at once, settled; credit is kept between half of `credit` and all of it.
 void start_receiver(net::Reactor& reactor, const LoadTarget& target, std::uint32_t credit,

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "../broker/broker_process.hpp"
+#include "../broker/thread_quota.hpp"
 #include "load_client.hpp"
 #include "own_cpu.hpp"
 
@@ -17,8 +18,6 @@ namespace omnibus::bench {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr auto latency_warm_up = 5s;
 
 double seconds_since(Tick start) { return std::chrono::duration<double>(tick_now() - start).count(); }
 
@@ -37,8 +36,10 @@ std::string config_of(const std::vector<std::string>& queues, const std::string&
 }
 
 Flow measure_flow(const std::string& config, const std::vector<std::string>& addresses, std::uint32_t window,
-                  double seconds) {
+                  double seconds, std::optional<double> shard_share) {
   BrokerProcess broker(config);
+  std::optional<ThreadQuota> quota;
+  if (shard_share) quota.emplace(broker.pid(), "shard-", *shard_share);
   net::Reactor senders("senders");
   net::Reactor receivers("receivers");
   std::vector<std::unique_ptr<SenderCounts>> sent;
@@ -57,21 +58,26 @@ Flow measure_flow(const std::string& config, const std::vector<std::string>& add
     for (const auto& one : received) all += one->received;
     return all;
   };
-  std::this_thread::sleep_for(1s);
+  std::this_thread::sleep_for(warm_up);
   const std::uint64_t before = total();
   const double cpu = broker.cpu_seconds();
   const double load_cpu = own_cpu_seconds();
-  const auto threads = broker.thread_seconds();
+  const auto shards_before = broker.shard_seconds();
   const Tick start = tick_now();
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   const auto moved = static_cast<double>(total() - before);
   const double took = seconds_since(start);
   const double used = broker.cpu_seconds() - cpu;
-  double busiest = 0;
-  for (const auto& [thread, now] : broker.thread_seconds())
-    if (const auto then = threads.find(thread); then != threads.end())
-      busiest = std::max(busiest, now - then->second);
-  const Flow result{moved / took, moved / used, (used + own_cpu_seconds() - load_cpu) / took, busiest / took};
+  std::uint64_t accepted = 0;
+  for (const auto& one : sent) accepted += one->accepted;
+  const auto waiting = static_cast<double>(accepted) - static_cast<double>(total());
+  Flow result{moved / took, moved / used, (used + own_cpu_seconds() - load_cpu) / took};
+  result.waiting = waiting;
+  for (const auto& [shard, now] : broker.shard_seconds()) {
+    const double share = (now - shards_before.at(shard)) / took;
+    result.busiest = std::max(result.busiest, share);
+    result.shards += share;
+  }
   for (auto& one : sent) one->stop = true;
   std::this_thread::sleep_for(200ms);
   end_load(senders);
@@ -90,8 +96,7 @@ Latency measure_latency(const std::string& config, const std::string& address, d
   start_sender(senders, target, {.body_bytes = body_bytes, .rate = rate}, sent);
   receivers.start();
   senders.start();
-  // What a long run is like: the journal has moved to a segment that is written already.
-  std::this_thread::sleep_for(latency_warm_up);
+  std::this_thread::sleep_for(warm_up);
   const double cpu_before = broker.cpu_seconds();
   for (auto [mutex, histogram] :
        {std::pair{&received.mutex, &received.latency}, {&sent.mutex, &sent.outcome_after}}) {

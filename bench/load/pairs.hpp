@@ -1,7 +1,9 @@
 // Pairs of one sender and one receiver on queues of a broker of their own, and what they see.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,15 +17,21 @@ namespace omnibus::bench {
 // A queue that does not fill up. `more` are further properties, as `"Key": value` members.
 [[nodiscard]] std::string queue_of(const std::string& name, const std::string& more = {});
 
+// What a long run is like comes after this: the journal writes where it has written before.
+inline constexpr std::chrono::seconds warm_up{4};
+
 struct Flow {
   double received_per_second = 0;
   double per_cpu_second = 0;  // of the broker
   double cores = 0;           // that broker and load kept busy together
-  double busiest = 0;         // the share of a core that the broker's busiest thread took
+  double busiest = 0;         // the share of a core that the busiest shard took
+  double shards = 0;          // the shares of all shards
+  double waiting = 0;         // messages that were accepted and not received at the end
 };
-// One pair for each address, `window` messages under way at most in each.
+// One pair for each address, `window` messages under way at most in each, measured after `warm_up`.
+// `shard_share`: the part of a core that each shard of the broker may take.
 [[nodiscard]] Flow measure_flow(const std::string& config, const std::vector<std::string>& addresses,
-                                std::uint32_t window, double seconds);
+                                std::uint32_t window, double seconds, std::optional<double> shard_share = {});
 
 struct Latency {
   double p50 = 0;  // milliseconds, from send to receipt
