@@ -49,6 +49,17 @@ class Counting(unittest.TestCase):
         self.assertIn("skipped: x_test: S.C: no such clock", lines)
         self.assertIn("skipped: x_test: S.DISABLED_D: disabled in the source", lines)
 
+    def test_the_names_of_what_passed_are_left_as_the_source_has_them(self):
+        with_parameters = '<testcase name="E/{}" classname="All/S" status="run" result="completed">{}</testcase>'
+        self.gtest(PASSED, FAILED, SKIPPED, DISABLED, with_parameters.format(0, ""), with_parameters.format(1, ""),
+                   with_parameters.replace("E/", "F/").format(0, ""),
+                   with_parameters.replace("E/", "F/").format(1, '<failure message="m">no</failure>'),
+                   '<testcase name="G" classname="S/0" status="run" result="completed"/>', then="exit 1")
+        left = self.home / "dev/test-logs/x_test.passed"
+        self.assertEqual(left.read_text().split("\n"), ["PASS S.A", "PASS S.E", "PASS S.G", ""])
+        script.run_gtest("dev", "x_test", self.program("exit 1"), [])
+        self.assertFalse(left.exists(), "of a run that left no report")
+
     def test_a_leak_found_at_the_end_is_a_failure(self):
         tally, lines = self.gtest(PASSED, then="echo LeakSanitizer; exit 23")
         self.assertEqual(tally, "1 passed, 1 failed, 0 skipped")
@@ -81,6 +92,30 @@ class Counting(unittest.TestCase):
         ]:
             tally, _ = script.run_fuzzer("x_fuzz", self.program(body))
             self.assertEqual((tally.passed, tally.failed), (int(passes), int(not passes)), body)
+
+    def test_what_a_fuzzer_found_is_not_hidden_by_its_progress(self):
+        body = 'echo "check failed: x"; for i in $(seq 200); do echo "#$i REDUCE cov: 3"; done; exit 77'
+        _, lines = script.run_fuzzer("x_fuzz", self.program(body))
+        self.assertIn("  | check failed: x", lines)
+
+    def test_two_processes_have_to_agree_about_every_seed(self):
+        (self.home / "release").mkdir()
+        results = script.RESULTS
+        script.RESULTS = self.home / "results"
+        self.addCleanup(setattr, script, "RESULTS", results)
+        many = "".join(f"hash {seed} {seed:016x}\\n" for seed in range(1, script.SIM_RUNS_COMPARED + 1))
+        if script.addresses_are_steady():
+            self.skipTest("there is nothing to compare here")
+        for body, expected, told in [
+            (f"printf '{many}'", (1, 0), "the same run"),
+            (f"printf '{many[:-7]}%05d\\n' $(( $$ % 100000 ))", (0, 1), "another run"),
+            (f"printf '{many}' | head -n 3", (0, 1), "3 and 3 of"),
+        ]:
+            Path(self.program(body)).rename(self.home / "release/omnibus_sim")
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                tally = script.same_in_another_process()
+            self.assertEqual((tally.passed, tally.failed), expected, body[:60])
+            self.assertIn(told, said.getvalue())
 
     def test_the_total_of_another_script_is_taken_over(self):
         for output, code, expected in [
