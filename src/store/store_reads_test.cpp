@@ -110,15 +110,11 @@ TEST(StoreReads, ReceivedAndDeletedMessagesKeepTheirBytesUntilTheyWereRead) {
   EXPECT_THAT(rig.owner->damages, IsEmpty());
 }
 
-TEST(StoreReads, ForwardsWaitInOrderToo) {
-  StoreRig rig{{.store = {.errands_wait = true}}};
-  rig.open();
-  const auto target = rig.create("target");
-  const auto source = rig.create("source", {.forward_to = "target"});
-  for (int i = 0; i < 3; ++i) rig.send(source, fmt::format("m{}", i), 500);
+// After a crash, when nothing is in memory and nothing can be read.
+void begin_to_forward_unread(StoreRig& rig, PartitionId target) {
   rig.disk->crash();
   rig.start();
-  rig.owner->route = [&](ForwardRequest&) -> Result<std::optional<PartitionId>> {
+  rig.owner->route = [target](ForwardRequest&) -> Result<std::optional<PartitionId>> {
     return std::optional{target};
   };
   rig.store->open();
@@ -126,6 +122,15 @@ TEST(StoreReads, ForwardsWaitInOrderToo) {
   rig.disk->fail_cold_reads(true);
   rig.store->start_errands(rig.owner->clock);
   rig.turn();
+}
+
+TEST(StoreReads, ForwardsWaitInOrderToo) {
+  StoreRig rig{{.store = {.errands_wait = true}}};
+  rig.open();
+  const auto target = rig.create("target");
+  const auto source = rig.create("source", {.forward_to = "target"});
+  for (int i = 0; i < 3; ++i) rig.send(source, fmt::format("m{}", i), 500);
+  ASSERT_NO_FATAL_FAILURE(begin_to_forward_unread(rig, target));
   rig.advance(20s);
   EXPECT_EQ(rig.store->stats().reads_failing, 3u);
   EXPECT_EQ(rig.store->counts(target)->active, 0u);
@@ -145,16 +150,7 @@ TEST(StoreReads, AForwardThatWaitsHoldsUpNoOtherQueue) {
   const auto cold = rig.create("cold", {.forward_to = "target"});
   const auto warm = rig.create("warm", {.forward_to = "target"});
   rig.send(cold, "old", 500);
-  rig.disk->crash();
-  rig.start();
-  rig.owner->route = [&](ForwardRequest&) -> Result<std::optional<PartitionId>> {
-    return std::optional{target};
-  };
-  rig.store->open();
-  while (rig.store->state() != StoreState::open) ASSERT_TRUE(rig.io.step());
-  rig.disk->fail_cold_reads(true);
-  rig.store->start_errands(rig.owner->clock);
-  rig.turn();
+  ASSERT_NO_FATAL_FAILURE(begin_to_forward_unread(rig, target));
   rig.advance(1s);
   ASSERT_EQ(rig.store->stats().reads_failing, 1u);
   rig.send(warm, "new", 500);
