@@ -47,6 +47,24 @@ TEST(PosixDisk, WhatIsWrittenIsReadAndNamesMove) {
   EXPECT_EQ((*folder)->remove("b").error().code, Errc::not_found);
 }
 
+// Letting go of what is in memory loses nothing that the disk does not have yet.
+TEST(PosixDisk, AReadPastTheCacheSeesWhatIsNotSyncedToo) {
+  TemporaryFolder temporary;
+  const auto folder = open_posix_folder((temporary.path() / "store").string());
+  ASSERT_TRUE(folder);
+  auto file = (*folder)->create("a");
+  ASSERT_TRUE(file);
+  const std::string old(10'000, 'o');
+  ASSERT_TRUE((*file)->write(0, std::vector<Bytes>{as_bytes(old)}));
+  ASSERT_TRUE((*file)->sync());
+  const std::string fresh(10, 'n');
+  ASSERT_TRUE((*file)->write(4090, std::vector<Bytes>{as_bytes(fresh)}));
+  std::vector<std::uint8_t> back(20);
+  EXPECT_EQ(*(*file)->read_from_disk(4085, back), back.size());
+  EXPECT_EQ(as_text(back), "ooooonnnnnnnnnnooooo");
+  EXPECT_EQ(*(*file)->read_from_disk(9'990, back), 10u) << "as far as the file goes";
+}
+
 TEST(PosixDisk, LockKeepsASecondOpenerOutAlsoInOneProcess) {
   TemporaryFolder temporary;
   const auto one = open_posix_folder(temporary.path());
