@@ -84,10 +84,12 @@ struct AttachReceiver {
   SubQueue sub_queue = SubQueue::active;
   ReceiveMode mode = ReceiveMode::peek_lock;
   std::variant<std::monostate, NamedSession, NextSession> session{};
-  // A link that receives from several partitions gives each its credit only when there is something:
-  // MessagesAvailable tells, once after the attach and once after each drain. Those who wait for it are told
-  // one after another; who is told answers with a drain, or passes by a SetCredit without one.
+  // Credit comes as drains only. Who asks a store so wants to be told by MessagesAvailable when there is
+  // something: once after the attach and once after each drain. Those who wait for it are told one after
+  // another; who is told answers with a drain, or passes by a SetCredit without one (ReceiverGroups).
   bool notify = false;
+  // More partitions of the same store: one receiver for all of them, with one credit (ReceiverGroups).
+  std::vector<std::uint32_t> others{};
 };
 // The link may get deliveries up to `delivery_limit` counted since it attached: flow.delivery-count plus
 // link-credit minus the initial delivery-count. Lowering takes effect for what is not delivered yet. With

@@ -52,6 +52,10 @@ QueueCounts Queue::counts() const {
   return counts;
 }
 
+std::uint32_t Queue::available(SubQueue sub_queue) const {
+  return parts_->failed ? 0 : parts_->lanes[static_cast<std::size_t>(sub_queue)].available();
+}
+
 const Totals& Queue::totals() const { return parts_->totals; }
 
 void Queue::Parts::run(const Command& command) {
@@ -59,7 +63,6 @@ void Queue::Parts::run(const Command& command) {
   std::visit([this](const auto& one) { on(one); }, command);
   if (failed) return;
   serve();
-  tell_waiting();
 }
 
 void Queue::Parts::refuse(RequestId request, Error error) {

@@ -121,6 +121,8 @@ class Queue {
 
   [[nodiscard]] const QueueSettings& settings() const;
   [[nodiscard]] QueueCounts counts() const;
+  // How many messages of a sub-queue somebody with credit would get now.
+  [[nodiscard]] std::uint32_t available(SubQueue sub_queue) const;
   // How many message-ids are remembered at most, set before the first; and how many of them were forgotten
   // although the window still reached them.
   void set_duplicate_ids_max(std::size_t ids_max);

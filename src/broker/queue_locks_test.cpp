@@ -178,5 +178,15 @@ TEST(QueueLocks, TagIsTheTokenInGuidOrder) {
   EXPECT_EQ(LockToken::from_delivery_tag(tag), token);
 }
 
+TEST(QueueLocks, TokensOfAPartitionSayWhoseTheyAre) {
+  QueueRig rig{{.partition = 258, .is_partitioned = true}};
+  rig.send("a");
+  const auto got = rig.receive();
+  EXPECT_EQ(got.lock.partition(), 258);
+  EXPECT_EQ(LockToken::from_delivery_tag(got.lock.delivery_tag()).partition(), 258);
+  EXPECT_EQ(got.sequence, sequence_base(258) + 1);
+  EXPECT_EQ(partition_of(got.sequence), 258);
+}
+
 }  // namespace
 }  // namespace omnibus::broker

@@ -3,7 +3,6 @@
 //   queue_states.cpp      an entry changes its state; every index and count follows
 //   queue_enqueue.cpp     what comes in
 //   queue_serve.cpp       who gets the next message
-//   queue_notify.cpp      who is told that there is something to get
 //   queue_settle.cpp      how a lock ends
 //   queue_sessions.cpp    who holds a message session
 //   queue_look.cpp        peek, deferred messages, deleting
@@ -162,13 +161,6 @@ struct Queue::Parts {
     return settings.is_partitioned ? LockToken::make(random, settings.partition) : LockToken::make(random);
   }
   void drained(Receiver& receiver);
-
-  // --- queue_notify.cpp
-  // Tells the next of those who wait to hear that there is something, when it is somebody's turn.
-  void tell_waiting();
-  [[nodiscard]] bool could_get_something(const Receiver& receiver) const;
-  // Its drain is done: it is told what is left, or waits to be told.
-  void asked_and_served(Receiver& receiver);
 
   // --- queue_settle.cpp
   // Into `found`, all or nothing.

@@ -135,9 +135,8 @@ void Queue::Parts::on(const AttachReceiver& command) {
                                              settings.forward_dead_letters_to));
   active_now();
   if (!wants_session) {
-    Receiver& receiver = receivers.add(command);
+    receivers.add(command);
     emit(ReceiverAttached{command.receiver});
-    if (receiver.notify) receivers.arm(receiver);
     return;
   }
   if (const auto* named = std::get_if<AttachReceiver::NamedSession>(&command.session)) {
@@ -164,7 +163,7 @@ void Queue::Parts::on(const SetCredit& command) {
     receiver->drain = command.drain;
     return;
   }
-  if (!command.drain) return receivers.take_the_word(*receiver);
+  if (!command.drain) return;
   serve();
   drained(*receiver);
 }
@@ -173,7 +172,6 @@ void Queue::Parts::drained(Receiver& receiver) {
   // The limit is a serial number that must never go back: a drain with credit 0 leaves it where it is.
   receiver.delivered = std::max(receiver.delivered, receiver.delivery_limit);
   receivers.set_limit(receiver, receiver.delivered);
-  if (receiver.notify) asked_and_served(receiver);
   LinkDrained effect{receiver.id, receiver.delivered};
   if (receiver.on_the_way == 0)
     emit(effect);

@@ -78,7 +78,6 @@ void Queue::carry_out(Instant now, const TransactionWork& work, Effects& effects
   std::visit([&](const auto& one) { parts.on(one); }, work);
   parts.decided = false;
   parts.serve();
-  parts.tell_waiting();
   parts.effects = nullptr;
 }
 

@@ -24,28 +24,13 @@ Receiver& Receivers::add(const AttachReceiver& attach) {
   receiver.connection = attach.connection;
   receiver.sub_queue = attach.sub_queue;
   receiver.mode = attach.mode;
-  receiver.notify = attach.notify;
   return receiver;
 }
 
 void Receivers::remove(Receiver& receiver) {
   leave(receiver);
-  disarm(receiver);
-  take_the_word(receiver);
   if (receiver.state == Receiver::State::waiting_for_session) stop_waiting(receiver);
   all_.erase(receiver.id);
-}
-
-void Receivers::arm(Receiver& receiver) {
-  if (receiver.armed != 0) return;
-  receiver.armed = ++last_armed_;
-  armed_[static_cast<std::size_t>(receiver.sub_queue)].emplace(receiver.armed, receiver.id);
-}
-
-void Receivers::disarm(Receiver& receiver) {
-  if (receiver.armed == 0) return;
-  armed_[static_cast<std::size_t>(receiver.sub_queue)].erase({receiver.armed, receiver.id});
-  receiver.armed = 0;
 }
 
 std::vector<ReceiverId> Receivers::ids() const {

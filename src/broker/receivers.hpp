@@ -37,9 +37,6 @@ struct Receiver {
   State state = State::plain;
   Stands stands = Stands::nowhere;
   bool drain = false;               // asked while waiting for a session
-  bool notify = false;              // wants to hear of what there is
-  bool has_the_word = false;        // it was told, and has not answered
-  std::uint64_t armed = 0;          // its place among those who wait to be told; 0: it does not
   std::uint32_t session = no_slot;  // when it holds one
   std::uint32_t on_the_way = 0;     // deliveries that wait for their removal to be durable
   std::uint64_t delivery_limit = 0;
@@ -54,9 +51,6 @@ struct Receiver {
 
 class Receivers {
  public:
-  // One receiver for each so many messages is told of them.
-  static constexpr std::uint64_t together = 32;
-
   [[nodiscard]] Receiver* find(ReceiverId id);
   [[nodiscard]] const Receiver* find(ReceiverId id) const;
   // `id` is not attached yet.
@@ -86,25 +80,6 @@ class Receivers {
   void hold(ReceiverId id, std::uint32_t bytes);
   Receiver* let_go(ReceiverId id, std::uint32_t bytes);
 
-  // Who waits to be told that there is something to get. They take turns: one for each `together` messages is
-  // told and has the word until it has asked, passed on or left, so that a message does not wake all who
-  // could take it.
-  void arm(Receiver& receiver);
-  [[nodiscard]] const std::set<std::pair<std::uint64_t, ReceiverId>>& armed(SubQueue sub_queue) const {
-    return armed_[static_cast<std::size_t>(sub_queue)];
-  }
-  void disarm(Receiver& receiver);
-  // How many have the word.
-  [[nodiscard]] std::size_t words(SubQueue sub_queue) const {
-    return words_[static_cast<std::size_t>(sub_queue)];
-  }
-  void give_the_word(Receiver& receiver) {
-    if (!std::exchange(receiver.has_the_word, true)) ++words_[static_cast<std::size_t>(receiver.sub_queue)];
-  }
-  void take_the_word(Receiver& receiver) {
-    if (std::exchange(receiver.has_the_word, false)) --words_[static_cast<std::size_t>(receiver.sub_queue)];
-  }
-
   void wait_for_session(Receiver& receiver, Instant until);
   void stop_waiting(Receiver& receiver);
   [[nodiscard]] Receiver* first_waiting() { return waiting_.empty() ? nullptr : waiting_.front(); }
@@ -127,9 +102,6 @@ class Receivers {
   std::list<Receiver*> lines_[sub_queue_count];
   // Who lacked room for a message, by the room it has.
   std::set<std::pair<std::uint64_t, ReceiverId>> aside_[sub_queue_count];
-  std::set<std::pair<std::uint64_t, ReceiverId>> armed_[sub_queue_count];
-  std::uint64_t last_armed_ = 0;
-  std::size_t words_[sub_queue_count] = {};
   std::list<Receiver*> waiting_;
   std::set<std::pair<Instant, ReceiverId>> wait_ends_;
 };

@@ -60,11 +60,11 @@ Result<std::string> node_address(const amqp::Attach& attach) {
   return text(source->address);
 }
 
-// A message session is in one partition; everything else is in all of them.
+// A message session is in one partition; everything else is in all of them, and those of one store are one.
 std::unique_ptr<ReceiverLink> make_receiver(LinkEnd::Claim claim, LinkContext& context,
                                             const Address& address) {
   const bool has_sessions = address.facts->requires_session && address.sub_queue == broker::SubQueue::active;
-  if (address.facts->is_partitioned() && !has_sessions)
+  if (by_store(address.facts->partitions).size() > 1 && !has_sessions)
     return std::make_unique<PartitionedReceiver>(std::move(claim), context, address.facts, address.sub_queue);
   return std::make_unique<ReceiverEnd>(std::move(claim), context, address.facts, address.sub_queue);
 }

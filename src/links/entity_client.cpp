@@ -43,8 +43,9 @@ void EntityClient::forget(const AnswerTaker& taker) {
     if (one.taker == &taker) one.taker = nullptr;
 }
 
-broker::ReceiverId EntityClient::open(DeliveryTaker& taker, const Route& route) {
-  receivers_.emplace(++last_receiver_, Receiver{&taker, route});
+broker::ReceiverId EntityClient::open(DeliveryTaker& taker, const Route& route,
+                                      std::shared_ptr<const EntityFacts> entity) {
+  receivers_.emplace(++last_receiver_, Receiver{&taker, route, std::move(entity)});
   return static_cast<broker::ReceiverId>(id(last_receiver_));
 }
 
@@ -61,7 +62,9 @@ void EntityClient::close(broker::ReceiverId receiver) {
 }
 
 void EntityClient::complete(const Route& route, broker::ReceiverId receiver, const broker::LockToken& lock) {
-  if (completes_.receiver != receiver || completes_.tokens.size() >= completes_max) flush();
+  if (completes_.receiver != receiver || !(completes_at_ == route) ||
+      completes_.tokens.size() >= completes_max)
+    flush();
   completes_at_ = route;
   completes_.receiver = receiver;
   completes_.tokens.push_back(lock);
@@ -176,12 +179,14 @@ void EntityClient::to_receiver(broker::ReceiverId receiver, broker::Answer& answ
   if (found->second.taker) return found->second.taker->on_delivery(answer, now);
   // The link went while this was on its way: the message is free for others, as if never delivered.
   const auto* delivery = std::get_if<broker::Deliver>(&answer.effect);
-  if (delivery && delivery->mode == broker::ReceiveMode::peek_lock)
-    send(found->second.route, broker::Settle{broker::RequestId::none,
-                                             {delivery->lock},
-                                             broker::Release{},
-                                             std::nullopt,
-                                             broker::ReceiverId::none});
+  if (!delivery || delivery->mode != broker::ReceiveMode::peek_lock) return;
+  const Receiver& gone = found->second;
+  const Route route = gone.entity ? gone.entity->partitions.at(delivery->lock.partition()) : gone.route;
+  send(route, broker::Settle{broker::RequestId::none,
+                             {delivery->lock},
+                             broker::Release{},
+                             std::nullopt,
+                             broker::ReceiverId::none});
 }
 
 }  // namespace omnibus::links

@@ -70,15 +70,17 @@ class EntityClient {
   // Answers that `taker` waits for will be dropped.
   void forget(const AnswerTaker& taker);
 
-  // An id for one receiver, until close().
-  [[nodiscard]] broker::ReceiverId open(DeliveryTaker& taker, const Route& route);
+  // An id for one receiver, until close(). Of several partitions: `entity` is whose they are.
+  [[nodiscard]] broker::ReceiverId open(DeliveryTaker& taker, const Route& route,
+                                        std::shared_ptr<const EntityFacts> entity = nullptr);
   // Tells the entity. What was on its way to the receiver is given back.
   void close(broker::ReceiverId receiver);
 
   void send(const Route& route, broker::Command command);
   // What is gathered here goes with the next command of the connection, or by flush(), which the end of each
   // input and of each answer calls.
-  // A Complete that nobody waits for. Those of one receiver that follow one another go as one command.
+  // A Complete that nobody waits for. Those of one receiver and partition that follow one another go as one
+  // command.
   void complete(const Route& route, broker::ReceiverId receiver, const broker::LockToken& lock);
   // A message alone; the answer goes to `taker`. Those to one place that follow one another go as one
   // command.
@@ -105,6 +107,7 @@ class EntityClient {
   struct Receiver {
     DeliveryTaker* taker = nullptr;  // null: closed, what was on its way may still come
     Route route;
+    std::shared_ptr<const EntityFacts> entity{};
   };
 
   [[nodiscard]] std::uint64_t id(std::uint32_t number) const {

@@ -5,6 +5,7 @@
 // core. Who is behind it: the node's directory and mailboxes, or a queue in a test.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -43,6 +44,24 @@ struct EntityFacts {
 
   [[nodiscard]] bool is_partitioned() const { return !partitions.empty(); }
 };
+
+// Partitions that are in one store, where one receiver can stand at all of them.
+struct StoreRoutes {
+  Route first;
+  std::vector<std::uint32_t> others{};
+};
+[[nodiscard]] inline std::vector<StoreRoutes> by_store(const std::vector<Route>& routes) {
+  std::vector<StoreRoutes> stores;
+  for (const Route& route : routes) {
+    const auto there =
+        std::ranges::find(stores, route.store, [](const StoreRoutes& one) { return one.first.store; });
+    if (there == stores.end())
+      stores.push_back({route});
+    else
+      there->others.push_back(route.partition);
+  }
+  return stores;
+}
 
 // Who judges the clients of a namespace. Lives as long as the port that gave it.
 struct Realm {

@@ -10,12 +10,12 @@ Result<void> PartitionedReceiver::start(amqp::Link& link, const amqp::Attach& at
   auto command = read_attach(link, attach, now);
   if (!command) return fail(command.error());
   command->notify = true;
-  for (const Route& route : entity_->partitions)
-    parts_.push_back({.route = route, .receiver = context_.entities.open(*this, route)});
-  for (const Part& part : parts_) {
+  for (StoreRoutes& store : by_store(entity_->partitions)) {
     broker::AttachReceiver asked = *command;
-    asked.receiver = part.receiver;
-    context_.entities.send(part.route, std::move(asked));
+    asked.receiver = context_.entities.open(*this, store.first, entity_);
+    asked.others = std::move(store.others);
+    parts_.push_back({.route = store.first, .receiver = asked.receiver});
+    context_.entities.send(store.first, std::move(asked));
   }
   return {};
 }
@@ -28,9 +28,10 @@ PartitionedReceiver::Part& PartitionedReceiver::part_of(broker::ReceiverId recei
 }
 
 ReceiverLink::Source PartitionedReceiver::source_of(const broker::LockToken& lock) const {
-  const std::uint16_t partition = lock.partition();
-  check(partition < parts_.size(), "a lock of a partition names it");
-  return {parts_[partition].route, parts_[partition].receiver};
+  const Route& route = entity_->partitions.at(lock.partition());
+  const auto part = std::ranges::find(parts_, route.store, [](const Part& one) { return one.route.store; });
+  check(part != parts_.end(), "a lock comes from a store of ours");
+  return {route, part->receiver};
 }
 
 void PartitionedReceiver::on_delivery(broker::Answer& answer, Now now) {

@@ -1,15 +1,16 @@
-// Our end of a link on which a client receives from all partitions of an entity [service-bus contract 9.10].
+// Our end of a link on which a client receives from an entity whose partitions are in several stores
+// [service-bus contract 9.10].
 //
-// One receiver at each partition, none of which has credit by itself. A partition says when it has something;
-// the link then lends it credit of the client's for what it has, as a drain, so that what is not used comes
-// back at once. What is lent and what waits to be sent is never more than the client gave, and no message is
-// locked that the client did not ask for. Whose turn it is goes round, so that no partition starves. A
-// partition tells as many links as what it has is worth; without credit to lend, a link passes, and asks anew
-// when it has some. A client's drain is answered when every partition has been asked since and none has
-// anything.
+// One receiver at each store for all partitions there, none of which has credit by itself. A store says when
+// it has something; the link then lends it credit of the client's for what it has, as a drain, so that what
+// is not used comes back at once. What is lent and what waits to be sent is never more than the client gave,
+// and no message is locked that the client did not ask for. Whose turn it is goes round, so that no store
+// starves. A partition tells as many links as what it has is worth; without credit to lend, a link passes,
+// and asks anew when it has some. A client's drain is answered when every store has been asked since and none
+// has anything.
 //
-// Partitions whose store is down answer that they have nothing, and speak up when they are back: nothing is
-// to be done about them here.
+// A store that is down answers that it has nothing, and speaks up when it is back: nothing is to be done
+// about it here.
 #pragma once
 
 #include <vector>
@@ -28,8 +29,9 @@ class PartitionedReceiver final : public ReceiverLink, private DeliveryTaker {
   void on_credit(amqp::Link& link, Now now) override;
 
  private:
+  // The partitions of one store.
   struct Part {
-    Route route;
+    Route route;  // of the first, which stands for all
     broker::ReceiverId receiver = broker::ReceiverId::none;
     std::uint64_t limit = 0;  // as its receiver counts deliveries
     std::uint32_t lent = 0;   // credit it has now
@@ -54,7 +56,7 @@ class PartitionedReceiver final : public ReceiverLink, private DeliveryTaker {
   // Shares what is free among those who have something; a drain asks the others too.
   void lend();
 
-  std::vector<Part> parts_;  // by index; receivers have ascending numbers
+  std::vector<Part> parts_;  // receivers have ascending numbers
   std::size_t turn_ = 0;     // who is next
   std::uint32_t lent_ = 0;   // by all together
   bool accepted_ = false;

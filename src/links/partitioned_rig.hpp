@@ -22,8 +22,10 @@ class PartitionedRig : public AskingRig {
  public:
   static constexpr std::uint16_t count = 4;
 
-  explicit PartitionedRig(broker::QueueSettings settings = {}) {
+  // Every partition in a store of its own, unless there are fewer.
+  explicit PartitionedRig(broker::QueueSettings settings = {}, std::uint16_t stores = count) {
     settings.name = "orders";
+    queues.stores_max = stores;
     queues.add_partitioned(settings, count, wall());
     heard.accepts_all = false;
   }

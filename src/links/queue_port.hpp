@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "broker/queue.hpp"
+#include "broker/receiver_groups.hpp"
 #include "broker/topic.hpp"
 #include "links/entity_port.hpp"
 
@@ -132,10 +134,17 @@ class QueuePort final : public EntityPort {
   // Applies what waits. Answers whether anything happened.
   template <class Deliver>
   bool run(Instant now, const Deliver& deliver) {
+    places_.now = now;
+    places_.deliver = deliver;
     bool moved = false;
     std::deque<std::pair<std::uint32_t, broker::Command>> commands;
     commands.swap(commands_);
-    for (auto& [partition, command] : commands) moved |= apply(partition, now, command, deliver);
+    for (auto& [partition, command] : commands) {
+      if (groups_.takes(partition, command))
+        moved |= work();
+      else
+        moved |= apply(partition, now, command, deliver);
+    }
     for (std::uint32_t i = 0; i < partitions_.size(); ++i)
       if (partitions_[i].next_deadline() <= now) moved |= apply(i, now, broker::Wake{}, deliver);
     while (durable && synced_ < sink_.records.size()) {
@@ -151,6 +160,7 @@ class QueuePort final : public EntityPort {
     return next;
   }
 
+  std::uint16_t stores_max = UINT16_MAX;  // among which the next entity's partitions go round
   std::size_t capacity = 10'000;
   std::size_t taken = 0;  // commands, since the beginning
   bool durable = true;
@@ -196,8 +206,7 @@ class QueuePort final : public EntityPort {
   std::uint32_t add(EntityFacts facts, std::vector<Partition> parts) {
     const auto first = static_cast<std::uint32_t>(partitions_.size());
     for (Partition& part : parts) {
-      // Each in a store of its own.
-      const auto store = static_cast<std::uint16_t>(facts.partitions.size());
+      const auto store = static_cast<std::uint16_t>(facts.partitions.size() % stores_max);
       facts.partitions.push_back({store, static_cast<std::uint32_t>(partitions_.size())});
       partitions_.push_back(std::move(part));
     }
@@ -264,9 +273,34 @@ class QueuePort final : public EntityPort {
           .topic->apply_for(now, static_cast<broker::SubscriptionId>(partition), command, effects);
     else
       whose.queue->apply(now, command, effects);
+    groups_.touched(partition);
     carry(partition, now, effects, deliver);
-    return !effects.list.empty();
+    return work() || !effects.list.empty();
   }
+  bool work() {
+    if (std::exchange(working_, true)) return false;
+    bool any = false;
+    while (groups_.work()) any = true;
+    working_ = false;
+    return any;
+  }
+  // As the store is to groups of receivers.
+  struct Places final : broker::ReceiverGroups::Partitions {
+    explicit Places(QueuePort& of) : port(of) {}
+    std::uint32_t available(std::uint32_t partition, broker::SubQueue sub_queue) const override {
+      return port.partitions_.at(partition).queue->available(sub_queue);
+    }
+    void ask(std::uint32_t partition, broker::Command&& command) override {
+      port.apply(partition, now, command, deliver);
+    }
+    void tell(std::uint32_t, broker::Effect&& effect) override {
+      broker::Answer answer{std::move(effect)};
+      deliver(answer);
+    }
+    QueuePort& port;
+    Instant now{};
+    std::function<void(broker::Answer&)> deliver;
+  };
   // Steps of a transaction have requests of ours: no connection has this number.
   static constexpr std::uint64_t step_requests = std::uint64_t{0xffffffff} << 32;
   struct Commit {
@@ -342,7 +376,7 @@ class QueuePort final : public EntityPort {
         forwards.push_back(std::move(*forward));
         continue;
       }
-      if (end_step(effect, deliver)) continue;
+      if (end_step(effect, deliver) || !groups_.passes(partition, effect)) continue;
       broker::Answer answer{std::move(effect)};
       if (const auto* delivery = std::get_if<broker::Deliver>(&answer.effect))
         answer.message = bytes_of(delivery->status.stored);
@@ -352,6 +386,9 @@ class QueuePort final : public EntityPort {
     }
   }
 
+  Places places_{*this};
+  broker::ReceiverGroups groups_{places_};
+  bool working_ = false;
   std::vector<Commit> commits_;
   Random random_{7};
   Sink sink_;

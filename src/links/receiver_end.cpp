@@ -10,16 +10,23 @@ Result<void> ReceiverEnd::start(amqp::Link& link, const amqp::Attach& attach, No
   auto command = read_attach(link, attach, now);
   if (!command) return fail(command.error());
   route_ = entity_->route;
+  std::shared_ptr<const EntityFacts> several;
   if (entity_->is_partitioned()) {
-    const auto* named = std::get_if<broker::AttachReceiver::NamedSession>(&command->session);
-    if (!named) {
+    if (std::holds_alternative<broker::AttachReceiver::NextSession>(command->session)) {
       ask_for_session(*command);
       return {};
     }
-    route_ = entity_->partitions.at(
-        broker::partition_of_key(named->id, static_cast<std::uint16_t>(entity_->partitions.size())));
+    if (const auto* named = std::get_if<broker::AttachReceiver::NamedSession>(&command->session)) {
+      route_ = entity_->partitions.at(
+          broker::partition_of_key(named->id, static_cast<std::uint16_t>(entity_->partitions.size())));
+    } else {
+      StoreRoutes store = std::move(by_store(entity_->partitions).front());
+      several = entity_;
+      route_ = store.first;
+      command->others = std::move(store.others);
+    }
   }
-  receiver_ = context_.entities.open(*this, route_);
+  receiver_ = context_.entities.open(*this, route_, std::move(several));
   known_to_entity_ = true;
   command->receiver = receiver_;
   context_.entities.send(route_, *std::move(command));

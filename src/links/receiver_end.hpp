@@ -1,5 +1,6 @@
-// Our end of a link on which a client receives from one partition: a plain entity, or a message session,
-// which lives in one partition of its entity [service-bus contract 3.5, 3.7, 9.10].
+// Our end of a link on which a client receives from one place: a plain entity, a message session, which lives
+// in one partition of its entity, or an entity whose partitions are all in one store, which gives what they
+// have as one [service-bus contract 3.5, 3.7, 9.10].
 //
 // The attach is answered when the entity has answered: at once for a plain receiver, later for one that
 // waits for a message session. Who wants the next session of a partitioned entity asks all partitions and
@@ -30,7 +31,9 @@ class ReceiverEnd final : public ReceiverLink, private DeliveryTaker {
   };
 
   void on_delivery(broker::Answer& answer, Now now) override;
-  [[nodiscard]] Source source_of(const broker::LockToken&) const override { return {route_, receiver_}; }
+  [[nodiscard]] Source source_of(const broker::LockToken& lock) const override {
+    return {entity_->is_partitioned() ? entity_->partitions.at(lock.partition()) : route_, receiver_};
+  }
   void flush() override;
   void close() override;
 

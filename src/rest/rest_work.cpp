@@ -71,21 +71,25 @@ RestService::Poll::~Poll() = default;
 
 void RestService::Poll::start(links::Now now) {
   auto& entities = service_.entities_;
-  std::vector<links::Route> routes = call_.entity->partitions;
-  if (routes.empty()) routes.push_back(call_.entity->route);
-  for (const auto& route : routes)
-    parts_.push_back({.route = route, .receiver = entities.open(*this, route)});
+  std::vector<links::StoreRoutes> stores = links::by_store(call_.entity->partitions);
+  if (stores.empty()) stores.push_back({call_.entity->route});
+  for (const auto& store : stores)
+    parts_.push_back({.route = store.first,
+                      .receiver = entities.open(*this, store.first,
+                                                call_.entity->is_partitioned() ? call_.entity : nullptr)});
   turn_ = static_cast<std::size_t>(service_.random_.below(parts_.size()));
   time_is_up_ = deadline_ <= now.tick;
-  for (Part& part : parts_) {
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
     broker::AttachReceiver attach;
     attach.receiver = part.receiver;
+    attach.others = std::move(stores[i].others);
     attach.connection = entities.connection();
     attach.sub_queue = call_.sub_queue;
-    attach.notify = is_partitioned();
+    attach.notify = in_several_stores();
     entities.send(part.route, std::move(attach));
   }
-  if (is_partitioned()) return next();
+  if (in_several_stores()) return next();
   parts_[0].limit = 1;
   parts_[0].asked_last = time_is_up_;
   entities.send(parts_[0].route, broker::SetCredit{parts_[0].receiver, 1, time_is_up_});
@@ -119,7 +123,7 @@ void RestService::Poll::next() {
 
 void RestService::Poll::on_deadline() {
   if (state_ != State::waiting || std::exchange(time_is_up_, true)) return;
-  if (is_partitioned()) return next();
+  if (in_several_stores()) return next();
   parts_[0].asked_last = true;
   service_.entities_.send(parts_[0].route, broker::SetCredit{parts_[0].receiver, parts_[0].limit, true});
 }
@@ -150,9 +154,8 @@ void RestService::Poll::on_delivery(broker::Answer& answered, links::Now now) {
 }
 
 void RestService::Poll::take(broker::Deliver& delivery, const Payload& stored, links::Now now) {
-  const Part& part = part_of(delivery.receiver);
   if (!call_.reply.wanted() || call_.reply.ended()) {
-    release(part, delivery.lock);
+    release(delivery.lock);
     return on_gone(now);
   }
   broker::HeldMessage held{delivery.status, delivery.lock, delivery.locked_until};
@@ -168,11 +171,11 @@ void RestService::Poll::take(broker::Deliver& delivery, const Payload& stored, l
   if (deletes_) {
     message_ = std::move(response);
     state_ = State::completing;
-    service_.entities_.send(part.route, broker::Settle{service_.entities_.expect(*this, 0),
-                                                       {delivery.lock},
-                                                       broker::Complete{},
-                                                       std::nullopt,
-                                                       broker::ReceiverId::none});
+    service_.entities_.send(route_of(delivery.lock), broker::Settle{service_.entities_.expect(*this, 0),
+                                                                    {delivery.lock},
+                                                                    broker::Complete{},
+                                                                    std::nullopt,
+                                                                    broker::ReceiverId::none});
     return;
   }
   response.headers.push_back(
@@ -182,9 +185,14 @@ void RestService::Poll::take(broker::Deliver& delivery, const Payload& stored, l
   answer(std::move(response));
 }
 
-void RestService::Poll::release(const Part& part, const broker::LockToken& lock) {
+const links::Route& RestService::Poll::route_of(const broker::LockToken& lock) const {
+  const links::EntityFacts& entity = *call_.entity;
+  return entity.is_partitioned() ? entity.partitions.at(lock.partition()) : entity.route;
+}
+
+void RestService::Poll::release(const broker::LockToken& lock) {
   service_.entities_.send(
-      part.route,
+      route_of(lock),
       broker::Settle{
           broker::RequestId::none, {lock}, broker::Release{}, std::nullopt, broker::ReceiverId::none});
 }

@@ -30,7 +30,7 @@ class RestService::Send final : private links::AnswerTaker {
 
 // Waits for one message, of whichever partition has one first, and answers with it [SB 9.10].
 //
-// A plain entity gets the one credit at once. Of several partitions each says when it has something, and
+// An entity in one store gets the one credit at once. Of several stores each says when it has something, and
 // only one of them has the credit at a time, as a drain. When the time is up every one is asked a last time,
 // so "nothing there" is the answer only when it is true.
 class RestService::Poll final : private links::DeliveryTaker, private links::AnswerTaker {
@@ -46,8 +46,9 @@ class RestService::Poll final : private links::DeliveryTaker, private links::Ans
   [[nodiscard]] Tick deadline() const { return deadline_; }
 
  private:
+  // The partitions of one store.
   struct Part {
-    links::Route route;
+    links::Route route;  // of the first, which stands for all
     broker::ReceiverId receiver = broker::ReceiverId::none;
     std::uint64_t limit = 0;  // as its receiver counts deliveries
     bool available = false;   // it said so since it was last asked
@@ -58,13 +59,15 @@ class RestService::Poll final : private links::DeliveryTaker, private links::Ans
   void on_delivery(broker::Answer& answer, links::Now now) override;
   void on_answer(std::uint64_t tag, broker::Answer& answer, links::Now now) override;
   [[nodiscard]] Part& part_of(broker::ReceiverId receiver);
-  [[nodiscard]] bool is_partitioned() const { return parts_.size() > 1; }
+  [[nodiscard]] bool in_several_stores() const { return parts_.size() > 1; }
   void ask(Part& part);
   // Whoever is to have the credit now; without anybody left, the end.
   void next();
   void take(broker::Deliver& delivery, const Payload& stored, links::Now now);
   // Gives the lock back as if nobody had had it.
-  void release(const Part& part, const broker::LockToken& lock);
+  void release(const broker::LockToken& lock);
+  // Of the partition that gave a lock.
+  [[nodiscard]] const links::Route& route_of(const broker::LockToken& lock) const;
   void answer(net::HttpResponse response);
   void refuse(const Error& error, links::Now now);
   void finish();
@@ -76,7 +79,7 @@ class RestService::Poll final : private links::DeliveryTaker, private links::Ans
   const bool deletes_;
   std::vector<Part> parts_;
   std::size_t turn_ = 0;  // whose it is
-  bool asking_ = false;   // one of several partitions has the credit
+  bool asking_ = false;   // one of several stores has the credit
   bool time_is_up_ = false;
   State state_ = State::waiting;
   std::optional<net::HttpResponse> message_;  // while its lock is being completed

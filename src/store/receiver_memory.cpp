@@ -23,10 +23,10 @@ bool ReceiverMemory::passes(broker::Effect& effect) {
     return found == all_.end() ? nullptr : &found->second;
   };
   if (const auto* deliver = std::get_if<broker::Deliver>(&effect)) {
-    if (Known* one = known(deliver->receiver)) ++one->delivered;
+    if (Known* one = known(deliver->receiver); one && !one->attach.notify) ++one->delivered;
   } else if (auto* drained = std::get_if<broker::LinkDrained>(&effect)) {
     if (Known* one = known(drained->receiver)) {
-      drained->delivered += one->before;
+      drained->delivered = one->attach.notify ? one->limit : drained->delivered + one->before;
       one->delivered = one->limit = drained->delivered;
     }
   } else if (const auto* attached = std::get_if<broker::ReceiverAttached>(&effect)) {
@@ -94,6 +94,7 @@ std::vector<broker::Command> ReceiverMemory::attach_again() {
   std::vector<broker::Command> commands;
   for (const broker::ReceiverId id : ids()) {
     Known& known = all_.at(id);
+    if (known.attach.notify) known.delivered = known.limit;
     known.before = known.delivered;
     commands.emplace_back(known.attach);
     if (known.limit > known.before)

@@ -2,7 +2,8 @@
 //
 // A plain link stays up while the store is away. When the queue is made anew, its receiver attaches again
 // with the credit it has left; the new queue counts deliveries from zero, the link goes on counting, and the
-// difference is kept here. A session ends with the queue. Lives on one core.
+// difference is kept here. Who wants to be told gives credit as drains only: what it gave is used up when the
+// drain is answered, whichever queue answers it. A session ends with the queue. Lives on one core.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

@@ -229,8 +229,13 @@ void Store::Parts::apply(Instant at, PartitionId id, broker::Command&& command) 
   now = at;
   if (auto* several = std::get_if<broker::Transact>(&command)) {
     transact(std::move(*several));
-    return settle(false);
+  } else if (!groups.takes(static_cast<std::uint32_t>(id), command)) {
+    to_partition(id, std::move(command));
   }
+  settle(false);
+}
+
+void Store::Parts::to_partition(PartitionId id, broker::Command&& command) {
   Partition* partition = partitions.find(id);
   // Whatever holds messages can be purged.
   if (partition && !std::holds_alternative<broker::Purge>(command))
@@ -256,7 +261,6 @@ void Store::Parts::apply(Instant at, PartitionId id, broker::Command&& command) 
     run_rules(*partition, command);
   else
     run(*partition, command);
-  settle(false);
 }
 
 void Store::Parts::settle(bool commits) {

@@ -36,6 +36,7 @@ void Store::Parts::asked(Partition& partition) {
   else
     urgent |= partition.queue->take_sync_wish();
   partitions.reschedule(partition);
+  groups.touched(static_cast<std::uint32_t>(partition.info.id));
   std::vector<broker::Effect> list = std::move(effects.list);
   effects.list.clear();
   carry(partition, list);
@@ -63,7 +64,22 @@ void Store::Parts::carry(Partition& partition, std::vector<broker::Effect>& list
 }
 
 void Store::Parts::post(PartitionId from, broker::Effect&& effect) {
-  outbox.post(from, recoveries, std::move(effect));
+  if (groups.passes(static_cast<std::uint32_t>(from), effect))
+    outbox.post(from, recoveries, std::move(effect));
+}
+
+std::uint32_t Store::Parts::Places::available(std::uint32_t partition, broker::SubQueue sub_queue) const {
+  if (!parts_.is_open()) return 0;
+  const Partition* found = parts_.partitions.find(PartitionId{partition});
+  return found && found->queue ? found->queue->available(sub_queue) : 0;
+}
+
+void Store::Parts::Places::ask(std::uint32_t partition, broker::Command&& command) {
+  parts_.to_partition(PartitionId{partition}, std::move(command));
+}
+
+void Store::Parts::Places::tell(std::uint32_t partition, broker::Effect&& effect) {
+  parts_.outbox.post(PartitionId{partition}, parts_.recoveries, std::move(effect));
 }
 
 void Store::Parts::send(Letter&& letter) {
@@ -83,7 +99,7 @@ void Store::Parts::work_off() {
   if (working_off) return;
   working_off = true;
   for (bool more = true; more;) {
-    more = false;
+    more = groups.work();
     if (!unreadable.empty()) {
       more = true;
       Letter letter = std::move(unreadable.front());

@@ -139,6 +139,69 @@ TEST(StoreFailure, ReceiversThatWantToBeToldAreToldWhenTheStoreIsBack) {
   }
 }
 
+TEST(StoreFailure, AReceiverOfSeveralPartitionsGoesOnWithTheCreditItHasLeft) {
+  for (const bool by_administration : {false, true})
+    for (const auto mode : {broker::ReceiveMode::peek_lock, broker::ReceiveMode::receive_and_delete}) {
+      StoreRig rig;
+      rig.open();
+      const auto first = rig.create("orders", {.partition = 0, .is_partitioned = true, .partition_count = 2});
+      const auto second =
+          rig.create("orders", {.partition = 1, .is_partitioned = true, .partition_count = 2});
+      const auto who = receiver(1);
+      broker::AttachReceiver attach{who, broker::ConnectionId{1}, {}, mode, {}};
+      attach.others = {static_cast<std::uint32_t>(second)};
+      rig.apply(first, attach);
+      EXPECT_EQ(rig.owner->attach_answers.size(), 1u);
+      rig.credit(first, who, 5);
+      rig.send(first, "a");
+      rig.send(second, "b");
+      rig.turn();
+      EXPECT_EQ(rig.owner->deliveries[who].size(), 2u);
+
+      // One is on its way out when the store goes.
+      rig.start_send(second, {"c"});
+      rig.store->end_turn(rig.owner->clock);
+      if (by_administration) {
+        rig.store->fail(rig.owner->clock, "test");
+      } else {
+        rig.disk->fail_next_sync();
+      }
+      rig.turn();
+      ASSERT_EQ(rig.store->state(), StoreState::failed);
+      EXPECT_EQ(rig.send(first, "busy"), Errc::server_busy);
+      if (by_administration) rig.store->restore(rig.owner->clock);
+      rig.advance(10s);
+      ASSERT_EQ(rig.store->state(), StoreState::open);
+      const std::size_t before = rig.owner->deliveries[who].size();
+      EXPECT_LE(before, 3u);
+      for (int i = 0; i < 4; ++i) rig.send(i % 2 == 0 ? first : second, "later");
+      rig.turn();
+      EXPECT_EQ(rig.owner->deliveries[who].size(), 5u) << "its credit, no less and no more";
+      rig.credit(first, who, 3, true);
+      rig.turn();
+      rig.turn();
+      EXPECT_EQ(rig.owner->drained[who], 8u) << "the link counts on as if nothing had been";
+      EXPECT_TRUE(rig.owner->detached.empty());
+    }
+}
+
+TEST(StoreFailure, AReceiverOfSeveralPartitionsIsGoneWhenOneOfThemIs) {
+  StoreRig rig;
+  rig.open();
+  const auto first = rig.create("orders", {.partition = 0, .is_partitioned = true, .partition_count = 2});
+  const auto second = rig.create("orders", {.partition = 1, .is_partitioned = true, .partition_count = 2});
+  const auto who = receiver(1);
+  broker::AttachReceiver attach{who, broker::ConnectionId{1}, {}, broker::ReceiveMode::peek_lock, {}};
+  attach.others = {static_cast<std::uint32_t>(second)};
+  rig.apply(first, attach);
+  rig.credit(first, who, 5);
+  EXPECT_TRUE(rig.remove(second));
+  EXPECT_EQ(rig.owner->detached.count(who), 1u);
+  rig.send(first, "x");
+  EXPECT_TRUE(rig.owner->deliveries[who].empty());
+  rig.apply(first, broker::CloseReceiver{who});
+}
+
 TEST(StoreFailure, SessionsEndWithTheStore) {
   StoreRig rig;
   rig.open();

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "broker/receiver_groups.hpp"
 #include "store/catalogue_records.hpp"
 #include "store/checkpointer.hpp"
 #include "store/outbox.hpp"
@@ -25,6 +26,7 @@ struct Store::Parts final : journal::JournalOwner {
 
   // --- store.cpp
   void apply(Instant at, PartitionId id, broker::Command&& command);
+  void to_partition(PartitionId id, broker::Command&& command);
   void wake(Instant at);
   [[nodiscard]] Instant next_deadline() const;
   // At the end of every call from outside: carries out what it led to; `commits` when it ends a turn.
@@ -64,6 +66,18 @@ struct Store::Parts final : journal::JournalOwner {
   [[nodiscard]] bool forward_here(Partition& source, ForwardRequest& request, PartitionId to);
   void end_forward(Partition& source, const ForwardRequest& request, ForwardEnd end);
   void put_aside(Letter&& letter);
+
+  // Its partitions, as groups of receivers see them.
+  class Places final : public broker::ReceiverGroups::Partitions {
+   public:
+    explicit Places(Parts& parts) : parts_(parts) {}
+    std::uint32_t available(std::uint32_t partition, broker::SubQueue sub_queue) const override;
+    void ask(std::uint32_t partition, broker::Command&& command) override;
+    void tell(std::uint32_t partition, broker::Effect&& effect) override;
+
+   private:
+    Parts& parts_;
+  };
 
   // --- store_journal.cpp
   class Sink final : public broker::RecordSink {
@@ -203,6 +217,8 @@ struct Store::Parts final : journal::JournalOwner {
   PayloadCache cache;
   RecordReader reader;
   Outbox outbox;
+  Places places{*this};
+  broker::ReceiverGroups groups{places};
   Transactions transactions;
   Checkpointer checkpointer{partitions, transactions};
   std::unique_ptr<journal::Journal> journal;

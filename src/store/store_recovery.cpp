@@ -315,6 +315,7 @@ void Store::Parts::attach_receivers() {
     if (partition->receivers.empty()) continue;
     for (const broker::Command& command : partition->receivers.attach_again()) run(*partition, command);
   }
+  groups.touched_all();
 }
 
 void Store::Parts::close(std::move_only_function<void()> done) {
