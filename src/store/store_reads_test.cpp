@@ -56,7 +56,9 @@ TEST(StoreReads, DeliveriesWaitInOrderUntilTheDiskCanBeReadAgain) {
     for (std::size_t i = 0; i < 4; ++i) {
       EXPECT_EQ(got[i].body, i < 3 ? fmt::format("m{}", i) : "warm");
       EXPECT_EQ(got[i].effect.status.sequence, static_cast<broker::SequenceNumber>(i + 1));
-      if (mode == ReceiveMode::peek_lock) EXPECT_EQ(rig.settle(rig.id, got[i].effect.lock), std::nullopt);
+      if (mode == ReceiveMode::peek_lock) {
+        EXPECT_EQ(rig.settle(rig.id, got[i].effect.lock), std::nullopt);
+      }
     }
     EXPECT_EQ(rig.store->counts(rig.id)->active, 0u);
     EXPECT_EQ(rig.store->counts(rig.id)->dead_letter, 0u);
