@@ -1,7 +1,5 @@
 #include "links/partitioned_sends.hpp"
 
-#include <algorithm>
-
 #include "base/check.hpp"
 #include "broker/message_facts.hpp"
 #include "links/transactional_sends.hpp"
@@ -14,9 +12,7 @@ PartitionedSends::PartitionedSends(LinkContext& context, std::shared_ptr<const E
       entity_(std::move(entity)),
       taker_(taker),
       destination_(std::move(destination)),
-      is_in_several_stores_(std::ranges::any_of(
-          entity_->partitions,
-          [this](const Route& route) { return route.store != entity_->partitions.front().store; })),
+      is_in_several_stores_(by_store(entity_->partitions).size() > 1),
       choice_(context.random) {
   static_assert(broker::partitions_max <= 32, "a bit for each partition");
   check(entity_->partitions.size() <= broker::partitions_max, "an entity has so many partitions at most");
