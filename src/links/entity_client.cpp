@@ -1,7 +1,5 @@
 #include "links/entity_client.hpp"
 
-#include <vector>
-
 #include "base/check.hpp"
 
 namespace omnibus::links {
@@ -15,16 +13,27 @@ std::uint32_t number_of(Id id) {
 }  // namespace
 
 broker::RequestId EntityClient::expect(AnswerTaker& taker, std::uint64_t tag, std::uint64_t bytes) {
-  const std::uint32_t place = expected_.add({&taker, tag, bytes});
+  const std::uint32_t place = expected_.add({&taker, tag, static_cast<std::uint32_t>(bytes)});
   bytes_under_way_ += bytes;
   return static_cast<broker::RequestId>(id(place + 1));
 }
 
 broker::RequestId EntityClient::expect_send(const Route& route, AnswerTaker& taker, std::uint64_t tag,
                                             std::uint64_t bytes) {
-  const std::uint32_t place = expected_.add({&taker, tag, bytes, route.store});
+  const std::uint32_t place = expected_.add({&taker, tag, static_cast<std::uint32_t>(bytes), route.store});
   bytes_under_way_ += bytes;
   return static_cast<broker::RequestId>(id(place + 1));
+}
+
+void EntityClient::keep(broker::RequestId send, std::span<const broker::IncomingMessage> messages) {
+  const std::uint32_t place = number_of(send) - 1;
+  if (messages.size() == 1 && messages.front().bytes.slice_count() == 1) {
+    expected_[place].kept = messages.front().bytes.slice(0);
+    return;
+  }
+  std::vector<Payload>& kept = kept_[place];
+  kept.reserve(messages.size());
+  for (const auto& message : messages) kept.push_back(message.bytes);
 }
 
 broker::RequestId EntityClient::expect(OnAnswer on_answer) {
@@ -61,6 +70,15 @@ void EntityClient::close(broker::ReceiverId receiver) {
   send(route, broker::RenewLocks{fence, {}});
 }
 
+std::vector<Payload> EntityClient::take_kept(std::uint32_t place, Slice alone) {
+  std::vector<Payload> kept;
+  if (alone.block)
+    kept.emplace_back().append(std::move(alone));
+  else if (auto several = kept_.extract(place))
+    kept = std::move(several.mapped());
+  return kept;
+}
+
 void EntityClient::complete(const Route& route, broker::ReceiverId receiver, const broker::LockToken& lock) {
   if (completes_.receiver != receiver || !(completes_at_ == route) ||
       completes_.tokens.size() >= completes_max)
@@ -71,7 +89,7 @@ void EntityClient::complete(const Route& route, broker::ReceiverId receiver, con
 }
 
 void EntityClient::enqueue(const Route& route, AnswerTaker& taker, std::uint64_t tag,
-                           broker::IncomingMessage message) {
+                           broker::IncomingMessage message, Keep keeps) {
   const std::uint64_t bytes = message.bytes.size();
   if (!(enqueues_at_ == route) || enqueues_.messages.size() >= enqueues_max ||
       enqueues_bytes_ + bytes > enqueues_bytes_max)
@@ -83,6 +101,7 @@ void EntityClient::enqueue(const Route& route, AnswerTaker& taker, std::uint64_t
   enqueues_at_ = route;
   enqueues_bytes_ += bytes;
   enqueues_.requests.push_back(expect_send(route, taker, tag, bytes));
+  if (keeps == Keep::yes) keep(enqueues_.requests.back(), {&message, 1});
   enqueues_.messages.push_back(std::move(message));
 }
 
@@ -124,10 +143,12 @@ void EntityClient::give_up(std::uint16_t store, Now now) {
     // The place is the store's until it answers. The bytes do not hold the connection up any longer.
     bytes_under_way_ -= std::exchange(one.bytes, 0);
     AnswerTaker& taker = *std::exchange(one.taker, nullptr);
+    const std::uint64_t tag = one.tag;
+    const std::vector<Payload> kept = take_kept(place, std::exchange(one.kept, {}));
     broker::Answer refused{broker::Refused{
         static_cast<broker::RequestId>(id(place + 1)),
         {Errc::internal_error, "the disk does not answer, the message may or may not be there later"}}};
-    taker.on_given_up(one.tag, refused, now);
+    taker.on_given_up(tag, refused, kept, now);
   }
   if (!completes_.tokens.empty() || !enqueues_.messages.empty()) flush();
 }
@@ -162,8 +183,12 @@ void EntityClient::hear(broker::Answer& answer, Now now) {
 void EntityClient::answer(broker::RequestId request, broker::Answer& answer, Now now) {
   const std::uint32_t place = number_of(request) - 1;
   check(expected_.knows(place), "an answer has a question");
-  const Expected one = expected_.take(place);
+  Expected one = expected_.take(place);
   bytes_under_way_ -= one.bytes;
+  const bool is_refused = std::holds_alternative<broker::Refused>(answer.effect);
+  if (is_refused && one.taker && (one.kept.block || kept_.contains(place)))
+    return one.taker->on_refused(one.tag, answer, take_kept(place, std::move(one.kept)), now);
+  if (!kept_.empty()) kept_.erase(place);
   if (const auto question = questions_.find(place); question != questions_.end()) {
     OnAnswer on_answer = std::move(question->second);
     questions_.erase(question);

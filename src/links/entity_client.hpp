@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "base/slot_table.hpp"
 #include "links/entity_port.hpp"
@@ -25,8 +27,15 @@ class AnswerTaker {
  public:
   virtual ~AnswerTaker() = default;
   virtual void on_answer(std::uint64_t tag, broker::Answer& answer, Now now) = 0;
-  // A send was given up: nobody can say whether it will be there, and `refused` says so.
-  virtual void on_given_up(std::uint64_t tag, broker::Answer& refused, Now now) {
+  // Instead, for a send whose messages were kept, when it is refused.
+  virtual void on_refused(std::uint64_t tag, broker::Answer& refused, std::span<const Payload> /*kept*/,
+                          Now now) {
+    on_answer(tag, refused, now);
+  }
+  // A send was given up: nobody can say whether it will be there, and `refused` says so. `kept` are the
+  // messages, if they were kept.
+  virtual void on_given_up(std::uint64_t tag, broker::Answer& refused, std::span<const Payload> /*kept*/,
+                           Now now) {
     on_answer(tag, refused, now);
   }
 };
@@ -64,6 +73,8 @@ class EntityClient {
   // The same for a send to `route`, which give_up() knows.
   [[nodiscard]] broker::RequestId expect_send(const Route& route, AnswerTaker& taker, std::uint64_t tag,
                                               std::uint64_t bytes);
+  // The messages of a send stay at hand until it is answered, for who may send them elsewhere.
+  void keep(broker::RequestId send, std::span<const broker::IncomingMessage> messages);
   // The same for a question that is asked rarely.
   using OnAnswer = std::move_only_function<void(broker::Answer& answer, Now now)>;
   [[nodiscard]] broker::RequestId expect(OnAnswer on_answer);
@@ -84,7 +95,9 @@ class EntityClient {
   void complete(const Route& route, broker::ReceiverId receiver, const broker::LockToken& lock);
   // A message alone; the answer goes to `taker`. Those to one place that follow one another go as one
   // command.
-  void enqueue(const Route& route, AnswerTaker& taker, std::uint64_t tag, broker::IncomingMessage message);
+  enum class Keep : std::uint8_t { no, yes };
+  void enqueue(const Route& route, AnswerTaker& taker, std::uint64_t tag, broker::IncomingMessage message,
+               Keep keeps = Keep::no);
   void flush();
   // Changes with each flush(): what is gathered under one number goes together.
   [[nodiscard]] std::uint64_t turn() const { return turn_; }
@@ -98,12 +111,15 @@ class EntityClient {
 
  private:
   static constexpr std::uint32_t no_store = 0xffff'ffff;
+  // Small, because every message touches it twice, the second time when it is no longer at hand.
   struct Expected {
     AnswerTaker* taker = nullptr;  // null: free, or nobody waits any more
     std::uint64_t tag = 0;
-    std::uint64_t bytes = 0;
+    std::uint32_t bytes = 0;         // of one transfer
     std::uint32_t store = no_store;  // where a send waits
+    Slice kept{};                    // a message that lies in one block; others are in kept_
   };
+  static_assert(sizeof(Expected) == 40);
   struct Receiver {
     DeliveryTaker* taker = nullptr;  // null: closed, what was on its way may still come
     Route route;
@@ -116,11 +132,14 @@ class EntityClient {
   void hear(broker::Answer& answer, Now now);
   void answer(broker::RequestId request, broker::Answer& answer, Now now);
   void send_now(const Route& route, broker::Command command);
+  // What keep() put there.
+  [[nodiscard]] std::vector<Payload> take_kept(std::uint32_t place, Slice alone);
   void to_receiver(broker::ReceiverId receiver, broker::Answer& answer, Now now);
 
   EntityPort& port_;
   const std::uint32_t connection_;
   SlotTable<Expected> expected_;  // a request's number is its place here plus one
+  std::unordered_map<std::uint32_t, std::vector<Payload>> kept_;  // by place
   std::uint64_t bytes_under_way_ = 0;
   std::unordered_map<std::uint32_t, OnAnswer> questions_;         // by place
   boost::unordered_flat_map<std::uint32_t, Receiver> receivers_;  // every delivery looks here

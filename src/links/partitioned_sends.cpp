@@ -5,6 +5,21 @@
 #include "links/transactional_sends.hpp"
 
 namespace omnibus::links {
+namespace {
+
+// The tag of a request says what is to be known when it is refused, so that an ordinary send needs no place
+// of its own: the taker's tag and the partition that was tried; or a place in the table of those that were
+// tried more than once.
+constexpr std::uint64_t retried_bit = std::uint64_t{1} << 63;
+constexpr unsigned partition_shift = 40;
+static_assert(PartitionedSends::tag_limit == std::uint64_t{1} << partition_shift);
+
+std::uint64_t first_tag(std::uint64_t tag, std::uint16_t partition) {
+  check(tag < PartitionedSends::tag_limit, "a tag leaves room for a partition");
+  return tag | std::uint64_t{partition} << partition_shift;
+}
+
+}  // namespace
 
 PartitionedSends::PartitionedSends(LinkContext& context, std::shared_ptr<const EntityFacts> entity,
                                    AnswerTaker& taker, std::optional<std::string> destination)
@@ -34,85 +49,83 @@ Result<void> PartitionedSends::send(std::vector<broker::IncomingMessage> message
                                     std::uint64_t bytes) {
   const auto keyed = partition_of(messages);
   if (!keyed) return fail(keyed.error());
-  send_somewhere(*keyed, new_send(tag, bytes), std::move(messages));
+  send_first(*keyed, tag, std::move(messages), bytes);
   return {};
 }
 
 Result<void> PartitionedSends::send(broker::IncomingMessage message, std::uint64_t tag) {
   const auto keyed = partition_of({&message, 1});
   if (!keyed) return fail(keyed.error());
-  send_somewhere(*keyed, new_send(tag, message.bytes.size()), std::move(message));
+  const std::uint64_t bytes = message.bytes.size();
+  send_first(*keyed, tag, std::move(message), bytes);
   return {};
 }
 
-std::uint32_t PartitionedSends::new_send(std::uint64_t tag, std::uint64_t bytes) {
-  return sends_.add({.tag = tag, .bytes = static_cast<std::uint32_t>(bytes)});
-}
-
 template <class Sent>
-void PartitionedSends::send_somewhere(const std::optional<std::uint16_t>& keyed, std::uint32_t place,
-                                      Sent sent) {
-  if (keyed) {
-    sends_[place].tried = ~0u;
-    return send_to(*keyed, place, std::move(sent));
-  }
-  if (is_in_several_stores_) keep(place, sent);
+void PartitionedSends::send_first(const std::optional<std::uint16_t>& keyed, std::uint64_t tag, Sent sent,
+                                  std::uint64_t bytes) {
+  if (keyed) return send_to(*keyed, taker_, tag, std::move(sent), bytes);
   // When all seem to be down, one of them says so.
-  send_to(choose_next(place).value_or(0), place, std::move(sent));
+  const std::uint16_t partition = choose_next(0).value_or(0);
+  if (is_in_several_stores_)
+    send_to(partition, *this, first_tag(tag, partition), std::move(sent), bytes);
+  else
+    send_to(partition, taker_, tag, std::move(sent), bytes);
   // Only now: the first message for another place than the last one began a turn itself.
   chosen_at_ = context_.entities.turn();
 }
 
-bool PartitionedSends::may_take(const Send& send, std::uint16_t partition) const {
-  return (send.tried >> partition & 1) == 0 && context_.entities.available(entity_->partitions[partition]);
+bool PartitionedSends::may_take(std::uint32_t tried, std::uint16_t partition) const {
+  return (tried >> partition & 1) == 0 && context_.entities.available(entity_->partitions[partition]);
 }
 
-std::optional<std::uint16_t> PartitionedSends::choose_next(std::uint32_t place) {
-  Send& send = sends_[place];
-  if (!chosen_ || chosen_at_ != context_.entities.turn() || !may_take(send, *chosen_))
-    chosen_ = choice_.next(*entity_, [&](std::uint16_t index) { return may_take(send, index); });
-  if (chosen_) send.tried |= 1u << *chosen_;
+std::optional<std::uint16_t> PartitionedSends::choose_next(std::uint32_t tried) {
+  // What goes along in the same turn asks nobody again; a store that went down meanwhile gives it back.
+  const bool goes_along = chosen_ && chosen_at_ == context_.entities.turn();
+  if (!goes_along || (tried != 0 && !may_take(tried, *chosen_)))
+    chosen_ = choice_.next(*entity_, [&](std::uint16_t index) { return may_take(tried, index); });
   return chosen_;
 }
 
-void PartitionedSends::send_to(std::uint16_t partition, std::uint32_t place,
-                               std::vector<broker::IncomingMessage> messages) {
-  if (messages.size() == 1 && !destination_) return send_to(partition, place, std::move(messages.front()));
+void PartitionedSends::send_to(std::uint16_t partition, AnswerTaker& taker, std::uint64_t tag,
+                               std::vector<broker::IncomingMessage> messages, std::uint64_t bytes) {
+  if (messages.size() == 1 && !destination_)
+    return send_to(partition, taker, tag, std::move(messages.front()), bytes);
   const Route& route = entity_->partitions[partition];
-  const auto request = context_.entities.expect_send(route, *this, place, sends_[place].bytes);
+  const auto request = context_.entities.expect_send(route, taker, tag, bytes);
+  if (&taker == this) context_.entities.keep(request, messages);
   if (destination_)
     context_.entities.send(route, broker::EnqueueTransfer{request, std::move(messages), *destination_});
   else
     context_.entities.send(route, broker::Enqueue{request, std::move(messages)});
 }
 
-void PartitionedSends::send_to(std::uint16_t partition, std::uint32_t place,
-                               broker::IncomingMessage message) {
-  context_.entities.enqueue(entity_->partitions[partition], *this, place, std::move(message));
+void PartitionedSends::send_to(std::uint16_t partition, AnswerTaker& taker, std::uint64_t tag,
+                               broker::IncomingMessage message, std::uint64_t /*bytes*/) {
+  context_.entities.enqueue(entity_->partitions[partition], taker, tag, std::move(message),
+                            &taker == this ? EntityClient::Keep::yes : EntityClient::Keep::no);
 }
 
-void PartitionedSends::keep(std::uint32_t place, const broker::IncomingMessage& message) {
-  if (message.bytes.slice_count() == 1)
-    sends_[place].kept = message.bytes.slice(0);
+bool PartitionedSends::try_another(std::uint64_t tag, std::vector<broker::IncomingMessage> messages) {
+  if (messages.empty()) return false;
+  const bool is_first = (tag & retried_bit) == 0;
+  const auto place = static_cast<std::uint32_t>(tag);
+  const std::uint32_t tried = is_first ? 1u << (tag >> partition_shift) : retried_[place].partitions;
+  const auto next = choose_next(tried);
+  if (!next) return false;
+  const std::uint32_t with_next = tried | 1u << *next;
+  std::uint64_t bytes = 0;
+  for (const auto& message : messages) bytes += message.bytes.size();
+  if (is_first)
+    tag = retried_bit | retried_.add({tag % tag_limit, with_next});
   else
-    kept_[place] = {message.bytes};
+    retried_[place].partitions = with_next;
+  send_to(*next, *this, tag, std::move(messages), bytes);
+  chosen_at_ = context_.entities.turn();
+  return true;
 }
 
-void PartitionedSends::keep(std::uint32_t place, const std::vector<broker::IncomingMessage>& messages) {
-  std::vector<Payload>& kept = kept_[place];
-  kept.reserve(messages.size());
-  for (const auto& message : messages) kept.push_back(message.bytes);
-}
-
-std::vector<broker::IncomingMessage> PartitionedSends::read_again(std::uint32_t place) const {
-  Payload alone;
-  std::span<const Payload> kept;
-  if (const auto several = kept_.find(place); several != kept_.end()) {
-    kept = several->second;
-  } else if (sends_[place].kept.block) {
-    alone.append(sends_[place].kept);
-    kept = {&alone, 1};
-  }
+std::vector<broker::IncomingMessage> PartitionedSends::read_again(std::span<const Payload> kept) const {
   std::vector<broker::IncomingMessage> messages;
   for (const Payload& bytes : kept) {
     auto message = broker::read_message(bytes, context_.random);
@@ -122,36 +135,34 @@ std::vector<broker::IncomingMessage> PartitionedSends::read_again(std::uint32_t 
   return messages;
 }
 
-bool PartitionedSends::try_another(std::uint32_t place, std::vector<broker::IncomingMessage> messages) {
-  if (messages.empty()) messages = read_again(place);
-  if (messages.empty()) return false;
-  const auto next = choose_next(place);
-  if (!next) return false;
-  send_to(*next, place, std::move(messages));
-  chosen_at_ = context_.entities.turn();
-  return true;
-}
-
 void PartitionedSends::on_answer(std::uint64_t tag, broker::Answer& answer, Now now) {
-  const auto place = static_cast<std::uint32_t>(tag);
-  auto* refused = std::get_if<broker::Refused>(&answer.effect);
-  // Nothing of it was written.
-  if (refused && refused->error.code == Errc::server_busy && try_another(place, std::move(refused->messages)))
+  end(tag, answer, now);
+}
+
+void PartitionedSends::on_refused(std::uint64_t tag, broker::Answer& answer, std::span<const Payload> kept,
+                                  Now now) {
+  auto& refused = std::get<broker::Refused>(answer.effect);
+  // Busy: nothing of it was written. A store gives messages back where it can.
+  if (refused.error.code == Errc::server_busy &&
+      try_another(tag, refused.messages.empty() ? read_again(kept) : std::move(refused.messages)))
     return;
-  end(place, answer, now);
+  end(tag, answer, now);
 }
 
-void PartitionedSends::on_given_up(std::uint64_t tag, broker::Answer& refused, Now now) {
-  const auto place = static_cast<std::uint32_t>(tag);
-  if (!try_another(place, {})) end(place, refused, now);
+void PartitionedSends::on_given_up(std::uint64_t tag, broker::Answer& refused, std::span<const Payload> kept,
+                                   Now now) {
+  if (!try_another(tag, read_again(kept))) end(tag, refused, now);
 }
 
-void PartitionedSends::end(std::uint32_t place, broker::Answer& answer, Now now) {
-  const Send done = sends_.take(place);
-  if (!kept_.empty()) kept_.erase(place);
-  taker_.on_answer(done.tag, answer, now);
+void PartitionedSends::end(std::uint64_t tag, broker::Answer& answer, Now now) {
+  const bool is_first = (tag & retried_bit) == 0;
+  const std::uint64_t own = is_first ? tag % tag_limit : retried_.take(static_cast<std::uint32_t>(tag)).tag;
+  taker_.on_answer(own, answer, now);
 }
 
-void PartitionedSends::forget() { context_.entities.forget(*this); }
+void PartitionedSends::forget() {
+  context_.entities.forget(*this);
+  context_.entities.forget(taker_);
+}
 
 }  // namespace omnibus::links

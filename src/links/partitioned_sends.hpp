@@ -6,7 +6,7 @@
 // once; so such a send fails only when no partition takes it. One that waits for a disk which does not answer
 // is tried at another too, and may be there twice in the end: sends are at least once [4.2]. What a store may
 // have written before it failed is not tried again: the answer is `internal_error`, and to repeat it is the
-// client's decision [4.6].
+// client's decision [4.6]. Where all partitions are in one store there is nobody else to be tried.
 //
 // By way of a partitioned entity to another it is the same, only that the via key is the key [7].
 #pragma once
@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/slot_table.hpp"
@@ -25,8 +24,9 @@ namespace omnibus::links {
 
 class PartitionedSends final : private AnswerTaker {
  public:
-  // `taker` hears every answer once, with the tag it gave. All outlive this. With a destination, `entity`
-  // only keeps the messages for that one.
+  // `taker` hears every answer once, with the tag it gave, which is less than this. All outlive this. With a
+  // destination, `entity` only keeps the messages for that one.
+  static constexpr std::uint64_t tag_limit = std::uint64_t{1} << 40;
   PartitionedSends(LinkContext& context, std::shared_ptr<const EntityFacts> entity, AnswerTaker& taker,
                    std::optional<std::string> destination = std::nullopt);
 
@@ -39,35 +39,35 @@ class PartitionedSends final : private AnswerTaker {
   void forget();
 
  private:
-  // Small, because every message touches it twice, the second time when it is no longer at hand.
-  struct Send {
+  // A send that was tried more than once.
+  struct Retried {
     std::uint64_t tag = 0;
-    Slice kept{};             // a message that lies in one block; others are in kept_
-    std::uint32_t bytes = 0;  // less than the largest message
-    std::uint32_t tried = 0;  // one bit for each partition; all of them: it has a key
+    std::uint32_t partitions = 0;  // one bit for each that was tried
   };
-  static_assert(sizeof(Send) == 32);
 
   void on_answer(std::uint64_t tag, broker::Answer& answer, Now now) override;
-  void on_given_up(std::uint64_t tag, broker::Answer& refused, Now now) override;
+  void on_refused(std::uint64_t tag, broker::Answer& refused, std::span<const Payload> kept,
+                  Now now) override;
+  void on_given_up(std::uint64_t tag, broker::Answer& refused, std::span<const Payload> kept,
+                   Now now) override;
   [[nodiscard]] Result<std::optional<std::uint16_t>> partition_of(
       std::span<broker::IncomingMessage> messages) const;
-  [[nodiscard]] std::uint32_t new_send(std::uint64_t tag, std::uint64_t bytes);
-  void keep(std::uint32_t place, const broker::IncomingMessage& message);
-  void keep(std::uint32_t place, const std::vector<broker::IncomingMessage>& messages);
-  // The messages of a send, read as when it came; nothing: they were not kept.
-  [[nodiscard]] std::vector<broker::IncomingMessage> read_again(std::uint32_t place) const;
-  // `messages` are those of the send, if they came back. False: there is nobody else.
-  [[nodiscard]] bool try_another(std::uint32_t place, std::vector<broker::IncomingMessage> messages);
-  void end(std::uint32_t place, broker::Answer& answer, Now now);
-  // `Sent` is one message or several.
+  // Where what has no key goes in this turn; `tried` has one bit for each partition that was. Nothing: no
+  // partition is left to be tried.
+  [[nodiscard]] std::optional<std::uint16_t> choose_next(std::uint32_t tried);
+  [[nodiscard]] bool may_take(std::uint32_t tried, std::uint16_t partition) const;
+  // Sends one message or several. Only what may be tried at another partition is answered by way of this.
   template <class Sent>
-  void send_somewhere(const std::optional<std::uint16_t>& keyed, std::uint32_t place, Sent sent);
-  // Nothing: no partition is left to be tried.
-  [[nodiscard]] std::optional<std::uint16_t> choose_next(std::uint32_t place);
-  [[nodiscard]] bool may_take(const Send& send, std::uint16_t partition) const;
-  void send_to(std::uint16_t partition, std::uint32_t place, std::vector<broker::IncomingMessage> messages);
-  void send_to(std::uint16_t partition, std::uint32_t place, broker::IncomingMessage message);
+  void send_first(const std::optional<std::uint16_t>& keyed, std::uint64_t tag, Sent sent,
+                  std::uint64_t bytes);
+  // False: there is nobody else.
+  [[nodiscard]] bool try_another(std::uint64_t tag, std::vector<broker::IncomingMessage> messages);
+  [[nodiscard]] std::vector<broker::IncomingMessage> read_again(std::span<const Payload> kept) const;
+  void end(std::uint64_t tag, broker::Answer& answer, Now now);
+  void send_to(std::uint16_t partition, AnswerTaker& taker, std::uint64_t tag,
+               std::vector<broker::IncomingMessage> messages, std::uint64_t bytes);
+  void send_to(std::uint16_t partition, AnswerTaker& taker, std::uint64_t tag,
+               broker::IncomingMessage message, std::uint64_t bytes);
 
   LinkContext& context_;
   const std::shared_ptr<const EntityFacts> entity_;
@@ -77,10 +77,7 @@ class PartitionedSends final : private AnswerTaker {
   PartitionChoice choice_;
   std::optional<std::uint16_t> chosen_;  // for what has no key, in this turn of the connection's commands
   std::uint64_t chosen_at_ = 0;
-  SlotTable<Send> sends_;  // a request's tag is its place
-  // What has no key, as long as there is another store that could take it, by the place of its send: batches,
-  // and messages in several blocks.
-  std::unordered_map<std::uint32_t, std::vector<Payload>> kept_;
+  SlotTable<Retried> retried_;
 };
 
 }  // namespace omnibus::links

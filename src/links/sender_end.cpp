@@ -174,8 +174,10 @@ void SenderEnd::refill() {
 }
 
 void SenderEnd::on_gone(amqp::Link&) {
-  context_.entities.forget(*this);
-  if (partitions_) partitions_->forget();
+  if (partitions_)
+    partitions_->forget();
+  else
+    context_.entities.forget(*this);
 }
 
 }  // namespace omnibus::links
