@@ -52,6 +52,9 @@ Flow measure_flow(const std::string& config, const std::vector<std::string>& add
     start_sender(senders, target, {.body_bytes = body_bytes, .window = window}, *sent.back());
   }
   receivers.start();
+  // Shards take connections by turns: receivers come first, so that each shard has as many of them and of
+  // senders as the next, in every run.
+  std::this_thread::sleep_for(100ms);
   senders.start();
   const auto total = [&] {
     std::uint64_t all = 0;

@@ -2,15 +2,15 @@
 //
 //   partition_load [--seconds S] [--rounds N] [--only PART]
 //
-// PART: one-shard, two-shards, slow-shards, or profile[-plain][-two].
+// PART: one-shard, two-shards, slow-shards, or profile[-plain|-one][-two].
 //
 // Everything is measured in rounds of S seconds each; a ratio is that of one round, and what is told is the
 // median of the rounds and how far they lie apart. The same 16 pairs of a sender and a receiver load 16 plain
 // queues, one plain queue, and one queue of 16 partitions; then one pair at 100 messages per second looks at
 // how long a message takes through each, where nothing else is to be waited for. `slow-shards` gives each
 // shard no more than a part of a core and the rest to the load, so that the shards are the limit and not the
-// machine. `profile` only loads the partitioned queue with one shard (`-plain`: the 16 plain ones, `-two`:
-// two shards), for whoever looks at the broker meanwhile.
+// machine. `profile` only loads the partitioned queue with one shard (`-plain`: the 16 plain ones, `-one`:
+// one plain one, `-two`: two shards), for whoever looks at the broker meanwhile.
 #include <fmt/format.h>
 
 #include <vector>
@@ -88,12 +88,12 @@ void measure(double seconds, int shards, Figures& f) {
   f.spread_p99.add(slow_spread.p99);
 }
 
-// What is wanted is "profile", with "-plain" for the plain queues and "-two" for two shards.
+// What is wanted is "profile", with "-plain" or "-one" for plain queues and "-two" for two shards.
 int profile(std::string_view wanted, double seconds) {
   const std::string omnibus = shards_setting(wanted.ends_with("-two") ? 2 : 1);
-  const Load load = wanted.contains("-plain")
-                        ? sixteen_plain(omnibus)
-                        : Load{config_of({queue_of("bench", partitioned)}, omnibus), all_to_one};
+  const std::string queue = wanted.contains("-one") ? queue_of("bench") : queue_of("bench", partitioned);
+  const Load load =
+      wanted.contains("-plain") ? sixteen_plain(omnibus) : Load{config_of({queue}, omnibus), all_to_one};
   const Flow flow = measure_flow(load.config, load.addresses, window, seconds);
   fmt::print(
       "{:.0f}/s, {:.0f} per broker CPU second; a shard {:.2f}, all {:.2f} cores; {:.0f} wait at the end\n",
@@ -160,9 +160,10 @@ void print(int shards, const Figures& f) {
 int main(int argc, char** argv) {
   using namespace omnibus::bench;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const LoadOptions options = read_options(argc, argv, {.rounds = 3},
-                                           {"one-shard", "two-shards", "slow-shards", "profile",
-                                            "profile-plain", "profile-two", "profile-plain-two"});
+  const LoadOptions options =
+      read_options(argc, argv, {.rounds = 3},
+                   {"one-shard", "two-shards", "slow-shards", "profile", "profile-plain", "profile-one",
+                    "profile-two", "profile-plain-two", "profile-one-two"});
   if (options.only.starts_with("profile")) return profile(options.only, options.seconds);
   const std::string_view parts[] = {"one-shard", "two-shards"};
   const std::string trouble = ThreadQuota::trouble();
