@@ -84,12 +84,18 @@ struct AttachReceiver {
   SubQueue sub_queue = SubQueue::active;
   ReceiveMode mode = ReceiveMode::peek_lock;
   std::variant<std::monostate, NamedSession, NextSession> session{};
-  // Credit comes as drains only. Who asks a store so wants to be told by MessagesAvailable when there is
-  // something: once after the attach and once after each drain. Those who wait for it are told one after
-  // another; who is told answers with a drain, or passes by a SetCredit without one (ReceiverGroups).
-  bool notify = false;
-  // More partitions of the same store: one receiver for all of them, with one credit (ReceiverGroups).
-  std::vector<std::uint32_t> others{};
+  // Where its credit is, and how it comes (ReceiverGroups).
+  enum class Credit : std::uint8_t {
+    own,     // with this partition: a limit that stands
+    shared,  // with the store, for this partition and `others`: a limit that stands
+    // With the link, for this partition and `others`: it comes as drains only. MessagesAvailable says when
+    // there is something, once after the attach and once after each drain. Those who wait for it are told one
+    // after another; who is told answers with a drain, or passes by a SetCredit without one.
+    told,
+    part,  // what the two above are at each of the partitions: it comes as drains only, and nobody is told
+  };
+  Credit credit = Credit::own;
+  std::vector<std::uint32_t> others{};  // more partitions of the same store
 };
 // The link may get deliveries up to `delivery_limit` counted since it attached: flow.delivery-count plus
 // link-credit minus the initial delivery-count. Lowering takes effect for what is not delivered yet. With

@@ -24,7 +24,9 @@ std::size_t ReceiverGroups::index_of(const Family& family, std::uint32_t partiti
 
 bool ReceiverGroups::takes(std::uint32_t partition, const Command& command) {
   if (const auto* attached = std::get_if<AttachReceiver>(&command)) {
-    if (attached->others.empty() && !attached->notify) return false;
+    if (attached->credit != AttachReceiver::Credit::shared &&
+        attached->credit != AttachReceiver::Credit::told)
+      return false;
     attach(partition, *attached);
     return true;
   }
@@ -58,16 +60,16 @@ void ReceiverGroups::attach(std::uint32_t partition, const AttachReceiver& comma
   group.receiver = command.receiver;
   group.family = &family;
   group.mode = command.mode;
-  group.notify = command.notify;
+  group.is_told = command.credit == AttachReceiver::Credit::told;
   group.parts.resize(family.partitions.size());
   ++family.groups;
   check(all_.emplace(group.receiver, std::move(made)).second, "a receiver attaches once");
   AttachReceiver one = command;
   one.others.clear();
-  one.notify = true;  // credit comes as drains
+  one.credit = AttachReceiver::Credit::part;
   for (std::size_t i = 0; i < family.partitions.size() && !group.ended; ++i)
     partitions_.ask(family.partitions[i], AttachReceiver{one});
-  if (group.ended || !group.notify) return;
+  if (group.ended || !group.is_told) return;
   stand(group, family.armed);
   look_at(family);
 }
@@ -128,16 +130,22 @@ void ReceiverGroups::arm_the_full(Family& family) {
   while (!family.full.empty()) stand(*family.full.front(), family.armed);
 }
 
+void ReceiverGroups::delivered(std::uint32_t partition, ReceiverId receiver) {
+  const bool is_served =
+      serving_ && serving_->receiver == receiver && serving_->family->partitions[serving_at_] == partition;
+  Group* group = is_served ? serving_ : find(receiver);
+  if (!group) return;
+  Part& part = group->parts[is_served ? serving_at_ : index_of(*group->family, partition)];
+  check(part.lent > 0, "a delivery uses credit that was lent");
+  --part.lent;
+  --group->lent;
+  ++group->delivered;
+}
+
 bool ReceiverGroups::passes(std::uint32_t partition, Effect& effect) {
   if (all_.empty()) return true;
   if (const auto* delivery = std::get_if<Deliver>(&effect)) {
-    if (Group* group = find(delivery->receiver)) {
-      Part& part = group->parts[index_of(*group->family, partition)];
-      check(part.lent > 0, "a delivery uses credit that was lent");
-      --part.lent;
-      --group->lent;
-      ++group->delivered;
-    }
+    delivered(partition, delivery->receiver);
     return true;
   }
   if (const auto* drained = std::get_if<LinkDrained>(&effect)) {
@@ -272,7 +280,10 @@ void ReceiverGroups::lend(Group& group, std::size_t index, std::uint32_t credit)
   part.limit += credit;
   group.lent += credit;
   find_place(group);
+  serving_ = &group;
+  serving_at_ = index;
   partitions_.ask(group.family->partitions[index], SetCredit{group.receiver, part.limit, true});
+  serving_ = nullptr;
 }
 
 // Everybody with credit has got what there is. A receive-and-delete is answered by the disk.
@@ -286,7 +297,7 @@ void ReceiverGroups::end_drain(Group& group) {
   const bool took_all = group.free() == 0;
   group.delivered = group.limit = std::max(group.limit, group.delivered);
   leave(group);
-  if (group.notify) {
+  if (group.is_told) {
     // Who took all it could and left something hears so at once: its link may have more credit by now. The
     // word goes to the next one all the same, so that the more there is, the more are asked.
     const std::uint64_t left = available(*group.family);

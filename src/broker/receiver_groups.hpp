@@ -6,9 +6,9 @@
 // no message is locked that no link asked for, and no partition is asked that has nothing. Both partitions
 // and groups take turns; messages go out some at a time, for what goes out together is settled together.
 //
-// A link whose entity is in several stores keeps its credit to itself (AttachReceiver::notify): its group is
-// told when there is something, one for each so many messages, and has the word until it asks by a drain,
-// passes by a SetCredit without one, or leaves.
+// A link whose entity is in several stores may keep its credit to itself (AttachReceiver::Credit::told): its
+// group is told when there is something that no credit in the store takes, one for each so many messages, and
+// has the word until it asks by a drain, passes by a SetCredit without one, or leaves.
 //
 // Where the partitions are is the carrier's business: it hands in what they answer, and calls work() when
 // nothing else is under way. Lives on one core.
@@ -70,7 +70,7 @@ class ReceiverGroups {
     ReceiverId receiver = ReceiverId::none;
     Family* family = nullptr;
     ReceiveMode mode = ReceiveMode::peek_lock;
-    bool notify = false;
+    bool is_told = false;
     bool has_the_word = false;
     bool attached = false;    // its link knows that it is
     bool ended = false;       // its link knows that it is not any more
@@ -101,6 +101,7 @@ class ReceiverGroups {
 
   [[nodiscard]] Group* find(ReceiverId receiver);
   [[nodiscard]] static std::size_t index_of(const Family& family, std::uint32_t partition);
+  void delivered(std::uint32_t partition, ReceiverId receiver);
   void attach(std::uint32_t partition, const AttachReceiver& command);
   void set_credit(Group& group, const SetCredit& command);
   void close(Group& group);
@@ -130,6 +131,9 @@ class ReceiverGroups {
   std::vector<ReceiverId> draining_;
   std::vector<ReceiverId> ended_;
   bool working_ = false;
+  // Who is being lent credit: most deliveries are answers to that.
+  Group* serving_ = nullptr;
+  std::size_t serving_at_ = 0;
 };
 
 }  // namespace omnibus::broker

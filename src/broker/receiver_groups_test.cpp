@@ -43,10 +43,10 @@ class GroupRig : private ReceiverGroups::Partitions {
     for (std::uint32_t i = 0; i < count; ++i) command.messages.push_back(QueueRig::message("x"));
     apply(partition, std::move(command));
   }
-  void attach(ReceiverId id, bool notify = false, ReceiveMode mode = ReceiveMode::peek_lock,
+  void attach(ReceiverId id, bool is_told = false, ReceiveMode mode = ReceiveMode::peek_lock,
               SubQueue sub_queue = SubQueue::active) {
     AttachReceiver command{id, ConnectionId{1}, sub_queue, mode, {}};
-    command.notify = notify;
+    command.credit = is_told ? AttachReceiver::Credit::told : AttachReceiver::Credit::shared;
     for (std::uint32_t i = 2; i <= queues.size(); ++i) command.others.push_back(i);
     apply(1, std::move(command));
   }
@@ -270,15 +270,15 @@ TEST(ReceiverGroups, WhileNobodyIsServedADrainIsAnsweredAtOnce) {
 
 // A link holds as many as it may, at each partition.
 TEST(ReceiverGroups, WhoHoldsAllItMayIsServedWhenItLetsGo) {
-  for (const bool notify : {false, true}) {
+  for (const bool is_told : {false, true}) {
     GroupRig rig{2, {.prefetch_count = 2}};
-    rig.attach(one, notify);
+    rig.attach(one, is_told);
     rig.send(1, 5);
-    rig.credit(one, 100, notify);
+    rig.credit(one, 100, is_told);
     EXPECT_EQ(rig.got[one].size(), 2u);
     rig.settle(rig.got[one][0], Complete{});
-    if (notify) rig.credit(one, 100, true);
-    EXPECT_EQ(rig.got[one].size(), 3u) << notify;
+    if (is_told) rig.credit(one, 100, true);
+    EXPECT_EQ(rig.got[one].size(), 3u) << is_told;
   }
 }
 
@@ -419,13 +419,14 @@ TEST(ReceiverGroups, ReceiveAndDeleteIsToldWithItsDrain) {
 // Whatever happens: no more than the credit is delivered, nothing lies there while somebody wants it, every
 // drain is answered, and when there is something that nobody has credit for, whoever waits to be told is
 // told.
-void any_history(std::uint64_t seed, bool notify) {
-  SCOPED_TRACE(fmt::format("seed {}, {}", seed, notify ? "told" : "with standing credit"));
+enum class Credits : std::uint8_t { shared, told, of_both_kinds };
+void any_history(std::uint64_t seed, Credits credits) {
+  SCOPED_TRACE(fmt::format("seed {}, kind {}", seed, static_cast<int>(credits)));
   Random random{seed};
   GroupRig rig{1 + static_cast<std::uint32_t>(random.below(4))};
   const auto count = static_cast<std::uint32_t>(rig.queues.size());
-  notify |= count == 1;  // a receiver of one partition alone is no group otherwise
   struct Link {
+    bool is_told = false;
     bool passed = false;
     int drains = 0;
   };
@@ -445,8 +446,11 @@ void any_history(std::uint64_t seed, bool notify) {
                1 + static_cast<std::uint32_t>(random.below(random.below(8) == 0 ? 100 : 3)));
     } else if (what == 3 && links.size() < 5) {
       const ReceiverId id{++last};
-      rig.attach(id, notify, random.below(2) == 0 ? ReceiveMode::peek_lock : ReceiveMode::receive_and_delete);
-      links[id];
+      const bool is_told =
+          credits == Credits::told || (credits == Credits::of_both_kinds && random.below(2) == 0);
+      rig.attach(id, is_told,
+                 random.below(2) == 0 ? ReceiveMode::peek_lock : ReceiveMode::receive_and_delete);
+      links[id].is_told = is_told;
     } else if (what == 4 && !links.empty() && random.below(3) == 0) {
       const ReceiverId id = pick();
       rig.close(id);
@@ -456,10 +460,10 @@ void any_history(std::uint64_t seed, bool notify) {
       Link& link = links[id];
       // A link asks no more before it has its answer.
       if (link.drains > rig.drains[id]) continue;
-      const bool drain = notify ? random.below(3) != 0 : random.below(4) == 0;
+      const bool drain = link.is_told ? random.below(3) != 0 : random.below(4) == 0;
       link.passed = !drain;
       link.drains += drain ? 1 : 0;
-      rig.credit(id, notify && !drain ? 0 : random.below(20), drain);
+      rig.credit(id, link.is_told && !drain ? 0 : random.below(20), drain);
     } else {
       for (auto& [id, got] : rig.got)
         for (std::size_t& from = settled[id]; from < got.size() && random.below(2) == 0; ++from)
@@ -470,24 +474,22 @@ void any_history(std::uint64_t seed, bool notify) {
     if (!rig.auto_sync && random.below(2) == 0) rig.sync();
     if (rig.durable < rig.journal.records.size()) continue;
     bool waits = false;
-    bool knows = links.empty();
+    bool knows = std::ranges::none_of(links, [](const auto& one) { return one.second.is_told; });
     for (const auto& [id, link] : links) {
       ASSERT_EQ(rig.drains[id], link.drains) << "step " << step;
-      waits |= !notify && rig.limits[id] > rig.got[id].size() && link.drains == 0;
-      knows |= link.passed || rig.told[id] > 0;
+      waits |= !link.is_told && rig.limits[id] > rig.got[id].size() && link.drains == 0;
+      knows |= link.is_told && (link.passed || rig.told[id] > 0);
     }
     if (rig.available_in_all() == 0) continue;
     ASSERT_FALSE(waits) << "step " << step << ": somebody has credit";
-    if (notify) {
-      ASSERT_TRUE(knows) << "step " << step;
-    }
+    ASSERT_TRUE(knows) << "step " << step;
   }
 }
 
 TEST(ReceiverGroups, AnyHistory) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed)
-    for (const bool notify : {false, true}) {
-      any_history(seed, notify);
+    for (const Credits credits : {Credits::shared, Credits::told, Credits::of_both_kinds}) {
+      any_history(seed, credits);
       if (HasFatalFailure()) return;
     }
 }

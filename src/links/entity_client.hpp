@@ -63,6 +63,7 @@ class EntityClient {
 
   [[nodiscard]] std::shared_ptr<const EntityFacts> find(std::string_view name) { return port_.find(name); }
   [[nodiscard]] bool available(const Route& route) const { return port_.available(route); }
+  [[nodiscard]] bool is_near(const Route& route) const { return port_.is_near(route); }
   [[nodiscard]] broker::ConnectionId connection() const {
     return static_cast<broker::ConnectionId>(connection_);
   }

@@ -1,8 +1,10 @@
 // Receiving from all partitions of a queue: in one store, which shares a link's credit among them itself, in
-// two, and each in one of its own, where the link lends it.
+// two, and each in one of its own, where the link lends it; and with one of several stores on the core of the
+// connection, where most of the credit stands.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/random.hpp"
 #include "links/partitioned_rig.hpp"
 
 namespace omnibus::links {
@@ -12,13 +14,34 @@ using amqp::SenderSettle;
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
-class PartitionedReceiving : public ::testing::TestWithParam<std::uint16_t> {};
+struct Place {
+  std::uint16_t stores = 1;
+  std::optional<std::uint16_t> near_store{};
+};
 
-INSTANTIATE_TEST_SUITE_P(Stores, PartitionedReceiving, ::testing::Values(1, 2, PartitionedRig::count));
+class PartitionedReceiving : public ::testing::TestWithParam<Place> {
+ public:
+  PartitionedRig rig{{}, GetParam().stores, GetParam().near_store};
+};
+
+std::string name_of(const ::testing::TestParamInfo<Place>& param) {
+  const Place& place = param.param;
+  return place.near_store ? fmt::format("{}Near{}", place.stores, *place.near_store)
+                          : fmt::format("{}", place.stores);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, PartitionedReceiving,
+                         ::testing::Values(Place{1}, Place{2}, Place{2, 0}, Place{2, 1},
+                                           Place{PartitionedRig::count}, Place{PartitionedRig::count, 2}),
+                         name_of);
+
+// A home always has a share of the credit.
+class PartitionedReceivingWithoutAHome : public PartitionedReceiving {};
+INSTANTIATE_TEST_SUITE_P(Stores, PartitionedReceivingWithoutAHome,
+                         ::testing::Values(Place{1}, Place{2}, Place{PartitionedRig::count}), name_of);
 
 // P10, P12
 TEST_P(PartitionedReceiving, AReceiverGetsTheMessagesOfAllPartitions) {
-  PartitionedRig rig{{}, GetParam()};
   for (int i = 0; i < 8; ++i) rig.send(fmt::format("{}", i));
   auto& link = rig.receiver(8);
   EXPECT_THAT(rig.bodies(link), UnorderedElementsAre("0", "1", "2", "3", "4", "5", "6", "7"));
@@ -32,7 +55,6 @@ TEST_P(PartitionedReceiving, AReceiverGetsTheMessagesOfAllPartitions) {
 }
 
 TEST_P(PartitionedReceiving, CreditIsNeverGivenTwice) {
-  PartitionedRig rig{{}, GetParam()};
   for (int i = 0; i < 20; ++i) rig.send(fmt::format("{}", i));
   auto& link = rig.receiver(3);
   EXPECT_EQ(rig.bodies(link).size(), 3u);
@@ -44,7 +66,6 @@ TEST_P(PartitionedReceiving, CreditIsNeverGivenTwice) {
 }
 
 TEST_P(PartitionedReceiving, WhatComesLaterIsDeliveredAtOnce) {
-  PartitionedRig rig{{}, GetParam()};
   auto& link = rig.receiver(5);
   for (std::uint16_t i = 0; i < rig.count; ++i) {
     rig.send(fmt::format("{}", i), {.key = rig.key_for(i)});
@@ -54,7 +75,6 @@ TEST_P(PartitionedReceiving, WhatComesLaterIsDeliveredAtOnce) {
 
 // No partition starves: with one credit at a time, each has its turn.
 TEST_P(PartitionedReceiving, PartitionsTakeTurns) {
-  PartitionedRig rig{{}, GetParam()};
   for (std::uint16_t i = 0; i < rig.count; ++i)
     for (int n = 0; n < 5; ++n) rig.send("x", {.key = rig.key_for(i), .id = fmt::format("{} {}", i, n)});
   auto& link = rig.receiver(1);
@@ -68,8 +88,7 @@ TEST_P(PartitionedReceiving, PartitionsTakeTurns) {
 }
 
 // So that few commands and few records serve many messages.
-TEST_P(PartitionedReceiving, WhatAPartitionHasGoesOutTogether) {
-  PartitionedRig rig{{}, GetParam()};
+TEST_P(PartitionedReceivingWithoutAHome, WhatAPartitionHasGoesOutTogether) {
   for (std::uint16_t i = 0; i < rig.count; ++i)
     for (int n = 0; n < 6; ++n) rig.send("x", {.key = rig.key_for(i), .id = fmt::format("{} {}", i, n)});
   auto& link = rig.receiver(0);
@@ -86,14 +105,12 @@ TEST_P(PartitionedReceiving, WhatAPartitionHasGoesOutTogether) {
 }
 
 TEST_P(PartitionedReceiving, WithinAPartitionOrderIsKept) {
-  PartitionedRig rig{{}, GetParam()};
   for (int n = 0; n < 10; ++n) rig.send(fmt::format("{}", n), {.key = "k"});
   auto& link = rig.receiver(10);
   EXPECT_THAT(rig.bodies(link), ElementsAre("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"));
 }
 
 TEST_P(PartitionedReceiving, ReceiveAndDeleteTakesFromAll) {
-  PartitionedRig rig{{}, GetParam()};
   for (int i = 0; i < 8; ++i) rig.send(fmt::format("{}", i));
   auto& link = rig.receiver(6, "orders", SenderSettle::settled);
   EXPECT_EQ(rig.bodies(link).size(), 6u);
@@ -106,7 +123,6 @@ TEST_P(PartitionedReceiving, ReceiveAndDeleteTakesFromAll) {
 }
 
 TEST_P(PartitionedReceiving, ADrainIsAnsweredWhenNoPartitionHasAnything) {
-  PartitionedRig rig{{}, GetParam()};
   for (int i = 0; i < 5; ++i) rig.send(fmt::format("{}", i));
   auto& link = rig.receiver(0);
   link.grant(10);
@@ -122,7 +138,6 @@ TEST_P(PartitionedReceiving, ADrainIsAnsweredWhenNoPartitionHasAnything) {
 }
 
 TEST_P(PartitionedReceiving, ADrainOfNothingIsAnsweredToo) {
-  PartitionedRig rig{{}, GetParam()};
   auto& link = rig.receiver(3);
   link.drain();
   rig.pump();
@@ -131,7 +146,6 @@ TEST_P(PartitionedReceiving, ADrainOfNothingIsAnsweredToo) {
 }
 
 TEST_P(PartitionedReceiving, ALinkThatGoesGivesItsReceiversBack) {
-  PartitionedRig rig{{}, GetParam()};
   auto& link = rig.receiver(5);
   EXPECT_EQ(rig.queues.partition("orders", 0).counts().receivers, 1u);
   link.detach();
@@ -143,7 +157,6 @@ TEST_P(PartitionedReceiving, ALinkThatGoesGivesItsReceiversBack) {
 }
 
 TEST_P(PartitionedReceiving, DeadLettersAreReceivedFromAllPartitions) {
-  PartitionedRig rig{{}, GetParam()};
   for (int i = 0; i < 4; ++i) rig.send(fmt::format("{}", i));
   auto& link = rig.receiver(4);
   for (std::size_t i = 0; i < 4; ++i) rig.settle(link, i, amqp::State::rejected({"x", "y", {}}));
@@ -152,7 +165,6 @@ TEST_P(PartitionedReceiving, DeadLettersAreReceivedFromAllPartitions) {
 }
 
 TEST_P(PartitionedReceiving, AbandonedMessagesComeBack) {
-  PartitionedRig rig{{}, GetParam()};
   rig.send("a");
   auto& link = rig.receiver(2);
   rig.settle(link, 0, amqp::State::released());
@@ -161,7 +173,6 @@ TEST_P(PartitionedReceiving, AbandonedMessagesComeBack) {
 
 // What was on its way when the link went is another's at once, whichever partition gave it.
 TEST_P(PartitionedReceiving, WhatIsOnItsWayToALinkThatGoesIsGivenBack) {
-  PartitionedRig rig{{}, GetParam()};
   for (std::uint16_t i = 0; i < rig.count; ++i) rig.send(fmt::format("{}", i), {.key = rig.key_for(i)});
   auto& link = rig.receiver(0);
   link.grant(rig.count);
@@ -173,7 +184,6 @@ TEST_P(PartitionedReceiving, WhatIsOnItsWayToALinkThatGoesIsGivenBack) {
 }
 
 TEST_P(PartitionedReceiving, LinksShareWhatThereIs) {
-  PartitionedRig rig{{}, GetParam()};
   auto& one = rig.receiver(2);
   auto& other = rig.receiver(2);
   for (int i = 0; i < 6; ++i) rig.send(fmt::format("{}", i));
@@ -182,6 +192,129 @@ TEST_P(PartitionedReceiving, LinksShareWhatThereIs) {
   one.grant(2);
   rig.pump();
   EXPECT_EQ(rig.bodies(one).size(), 4u) << "what nobody had credit for";
+}
+
+// ---- a store on the core of the connection ----
+
+// What it has goes out without a question: the only command is the send.
+TEST(PartitionedHome, WhatTheHomeHasNeedsNoQuestion) {
+  PartitionedRig rig{{}, 2, 0};
+  auto& link = rig.receiver(100);
+  for (const std::uint16_t partition : {0, 2, 0, 2}) {
+    const std::size_t before = rig.queues.taken;
+    rig.send("x", {.key = rig.key_for(partition), .id = fmt::format("{}", before)});
+    EXPECT_EQ(rig.queues.taken, before + 1);
+  }
+  EXPECT_EQ(rig.bodies(link).size(), 4u);
+}
+
+// The whole credit can be used by either store, however it was divided before.
+TEST(PartitionedHome, AllTheCreditServesWhoHasSomething) {
+  for (const std::uint16_t partition : {0, 1}) {
+    for (const std::uint32_t credit : {1u, 2u, 3u, 4u, 5u, 16u, 100u}) {
+      PartitionedRig rig{{}, 2, 0};
+      auto& link = rig.receiver(credit);
+      for (std::uint32_t n = 0; n < credit + 3; ++n)
+        rig.send("x", {.key = rig.key_for(partition), .id = fmt::format("{}", n)});
+      EXPECT_EQ(rig.bodies(link).size(), credit) << partition;
+      EXPECT_EQ(rig.locked(), credit) << partition;
+    }
+  }
+}
+
+// A home that never runs dry leaves the others their share, and they leave it its own.
+TEST(PartitionedHome, NeitherTheHomeNorTheOthersStarve) {
+  for (const std::uint32_t credit : {1u, 2u, 7u, 40u}) {
+    PartitionedRig rig{{}, 2, 0};
+    for (std::uint16_t partition = 0; partition < rig.count; ++partition)
+      for (int n = 0; n < 60; ++n)
+        rig.send("x", {.key = rig.key_for(partition), .id = fmt::format("{} {}", partition, n)});
+    auto& link = rig.receiver(0);
+    std::map<std::uint16_t, int> of_store;
+    for (std::uint32_t given = 0; given < 80; given += credit) {
+      link.grant(credit);
+      rig.pump();
+    }
+    for (std::size_t i = 0; i < 80; ++i)
+      ++of_store[static_cast<std::uint16_t>((rig.sequence(link, i) >> 48) % 2)];
+    EXPECT_GE(of_store[0], 20) << "credit " << credit;
+    EXPECT_GE(of_store[1], 20) << "credit " << credit;
+  }
+}
+
+// Links whose home is elsewhere get what those at home have no credit for.
+TEST(PartitionedHome, WhatNobodyAtHomeHasCreditForGoesToOthers) {
+  PartitionedRig rig{{}, 2, 0};
+  auto& at_home = rig.receiver(2);
+  rig.queues.near_store = 1;
+  auto& elsewhere = rig.receiver(5);
+  for (int n = 0; n < 6; ++n) rig.send("x", {.key = rig.key_for(0), .id = fmt::format("{}", n)});
+  EXPECT_EQ(rig.bodies(at_home).size(), 2u);
+  EXPECT_EQ(rig.bodies(elsewhere).size(), 4u);
+}
+
+// Whatever happens: no link gets more than its credit, nothing lies there while one has some, and every drain
+// is answered.
+void any_history(std::uint64_t seed) {
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  Random random{seed};
+  const auto stores = static_cast<std::uint16_t>(2 + random.below(3));
+  PartitionedRig rig{{}, stores};
+  struct Link {
+    amqp::Link* link = nullptr;
+    std::uint64_t given = 0;
+    std::size_t settled = 0;
+  };
+  std::vector<Link> links;
+  for (int step = 0; step < 60; ++step) {
+    const std::uint64_t what = random.below(10);
+    if (what < 4) {
+      const std::uint64_t count = 1 + random.below(random.below(6) == 0 ? 40 : 3);
+      for (std::uint64_t n = 0; n < count; ++n)
+        rig.send("x", {.key = rig.key_for(static_cast<std::uint16_t>(random.below(rig.count))),
+                       .id = fmt::format("{} {}", step, n)});
+    } else if (what == 4 && links.size() < 4) {
+      rig.queues.near_store.reset();
+      if (random.below(4) != 0) rig.queues.near_store = static_cast<std::uint16_t>(random.below(stores));
+      const bool deletes = random.below(3) == 0;
+      links.push_back(
+          {&rig.receiver(0, "orders", deletes ? SenderSettle::settled : SenderSettle::unsettled)});
+    } else if (what == 5 && !links.empty() && random.below(4) == 0) {
+      links.back().link->detach();
+      links.pop_back();
+    } else if (what < 9 && !links.empty()) {
+      Link& one = links[random.below(links.size())];
+      const auto more = static_cast<std::uint32_t>(random.below(random.below(4) == 0 ? 50 : 4));
+      one.given = rig.bodies(*one.link).size() + one.link->credit() + more;
+      one.link->grant(more);
+      if (random.below(4) == 0) one.link->drain();
+    } else {
+      for (Link& one : links)
+        for (; one.settled < rig.of(*one.link).deliveries.size() && random.below(3) != 0; ++one.settled)
+          if (!rig.of(*one.link).deliveries[one.settled].settled)
+            one.link->disposition(rig.of(*one.link).deliveries[one.settled].id,
+                                  random.below(3) == 0 ? amqp::State::released() : amqp::State::accepted());
+    }
+    rig.queues.durable = random.below(4) != 0;
+    rig.pump();
+    rig.queues.durable = true;
+    rig.pump();
+    std::uint64_t lies = 0;
+    for (std::uint16_t i = 0; i < rig.count; ++i)
+      lies += rig.queues.partition("orders", i).available(broker::SubQueue::active);
+    for (const Link& one : links) {
+      ASSERT_LE(rig.bodies(*one.link).size(), one.given) << "step " << step;
+      ASSERT_FALSE(one.link->drain_requested() && one.link->credit() > 0) << "step " << step;
+      ASSERT_FALSE(lies > 0 && one.link->credit() > 0) << "step " << step << ": " << lies << " lie there";
+    }
+  }
+}
+
+TEST(PartitionedHome, AnyHistory) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    any_history(seed);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
 }
 
 }  // namespace

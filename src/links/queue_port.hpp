@@ -124,6 +124,7 @@ class QueuePort final : public EntityPort {
     const auto found = down_.find(route.partition);
     return found == down_.end() || found->second;
   }
+  bool is_near(const Route& route) const override { return near_store == route.store; }
   bool send(const Route& route, broker::Command& command) override {
     if (commands_.size() >= capacity) return false;
     ++taken;
@@ -160,7 +161,8 @@ class QueuePort final : public EntityPort {
     return next;
   }
 
-  std::uint16_t stores_max = UINT16_MAX;  // among which the next entity's partitions go round
+  std::uint16_t stores_max = UINT16_MAX;      // among which the next entity's partitions go round
+  std::optional<std::uint16_t> near_store{};  // on the core of all connections
   std::size_t capacity = 10'000;
   std::size_t taken = 0;  // commands, since the beginning
   bool durable = true;
@@ -254,6 +256,13 @@ class QueuePort final : public EntityPort {
   }
   template <class Deliver>
   bool apply(std::uint32_t partition, Instant now, const broker::Command& command, const Deliver& deliver) {
+    const bool moved = apply_alone(partition, now, command, deliver);
+    return work() || moved;
+  }
+  // Without what has become due for groups by it.
+  template <class Deliver>
+  bool apply_alone(std::uint32_t partition, Instant now, const broker::Command& command,
+                   const Deliver& deliver) {
     if (down_.contains(partition) && refuse(command, deliver)) return true;
     if (const auto* transact = std::get_if<broker::Transact>(&command)) {
       commit(*transact, now, deliver);
@@ -275,7 +284,7 @@ class QueuePort final : public EntityPort {
       whose.queue->apply(now, command, effects);
     groups_.touched(partition);
     carry(partition, now, effects, deliver);
-    return work() || !effects.list.empty();
+    return !effects.list.empty();
   }
   bool work() {
     if (std::exchange(working_, true)) return false;
@@ -291,7 +300,7 @@ class QueuePort final : public EntityPort {
       return port.partitions_.at(partition).queue->available(sub_queue);
     }
     void ask(std::uint32_t partition, broker::Command&& command) override {
-      port.apply(partition, now, command, deliver);
+      port.apply_alone(partition, now, command, deliver);
     }
     void tell(std::uint32_t, broker::Effect&& effect) override {
       broker::Answer answer{std::move(effect)};

@@ -23,6 +23,7 @@ Result<void> ReceiverEnd::start(amqp::Link& link, const amqp::Attach& attach, No
       StoreRoutes store = std::move(by_store(entity_->partitions).front());
       several = entity_;
       route_ = store.first;
+      command->credit = broker::AttachReceiver::Credit::shared;
       command->others = std::move(store.others);
     }
   }

@@ -86,7 +86,9 @@ void RestService::Poll::start(links::Now now) {
     attach.others = std::move(stores[i].others);
     attach.connection = entities.connection();
     attach.sub_queue = call_.sub_queue;
-    attach.notify = in_several_stores();
+    if (call_.entity->is_partitioned())
+      attach.credit =
+          in_several_stores() ? broker::AttachReceiver::Credit::told : broker::AttachReceiver::Credit::shared;
     entities.send(part.route, std::move(attach));
   }
   if (in_several_stores()) return next();

@@ -5,7 +5,15 @@
 namespace omnibus::store {
 
 void ReceiverMemory::attaching(const broker::AttachReceiver& attach) {
-  all_.insert_or_assign(attach.receiver, Known{attach});
+  drop(attach.receiver);
+  if (!all_.emplace(attach.receiver, Known{attach}).first->second.is_part()) ++counted_;
+}
+
+void ReceiverMemory::drop(broker::ReceiverId receiver) {
+  const auto found = all_.find(receiver);
+  if (found == all_.end()) return;
+  if (!found->second.is_part()) --counted_;
+  all_.erase(found);
 }
 
 void ReceiverMemory::crediting(broker::SetCredit& credit) {
@@ -23,10 +31,11 @@ bool ReceiverMemory::passes(broker::Effect& effect) {
     return found == all_.end() ? nullptr : &found->second;
   };
   if (const auto* deliver = std::get_if<broker::Deliver>(&effect)) {
-    if (Known* one = known(deliver->receiver); one && !one->attach.notify) ++one->delivered;
+    if (counted_ == 0) return true;
+    if (Known* one = known(deliver->receiver); one && !one->is_part()) ++one->delivered;
   } else if (auto* drained = std::get_if<broker::LinkDrained>(&effect)) {
     if (Known* one = known(drained->receiver)) {
-      drained->delivered = one->attach.notify ? one->limit : drained->delivered + one->before;
+      drained->delivered = one->is_part() ? one->limit : drained->delivered + one->before;
       one->delivered = one->limit = drained->delivered;
     }
   } else if (const auto* attached = std::get_if<broker::ReceiverAttached>(&effect)) {
@@ -37,11 +46,11 @@ bool ReceiverMemory::passes(broker::Effect& effect) {
     const broker::ReceiverId id = refused->receiver;
     const Known* one = known(id);
     const bool was_told = one && one->told;
-    all_.erase(id);
+    drop(id);
     // Its link believes to be attached since before the store failed.
     if (was_told) effect = broker::DetachReceiver{id, std::move(refused->error)};
   } else if (const auto* detached = std::get_if<broker::DetachReceiver>(&effect)) {
-    all_.erase(detached->receiver);
+    drop(detached->receiver);
   }
   return true;
 }
@@ -76,7 +85,7 @@ void ReceiverMemory::lost(const Error& busy, const Error& session_lost, std::vec
       out.push_back(broker::DetachReceiver{id, session_lost});
     else
       out.push_back(broker::ReceiverRefused{id, busy});
-    all_.erase(id);
+    drop(id);
   }
 }
 
@@ -88,13 +97,14 @@ void ReceiverMemory::detach_all(const Error& why, std::vector<broker::Effect>& o
       out.push_back(broker::ReceiverRefused{id, why});
   }
   all_.clear();
+  counted_ = 0;
 }
 
 std::vector<broker::Command> ReceiverMemory::attach_again() {
   std::vector<broker::Command> commands;
   for (const broker::ReceiverId id : ids()) {
     Known& known = all_.at(id);
-    if (known.attach.notify) known.delivered = known.limit;
+    if (known.is_part()) known.delivered = known.limit;
     known.before = known.delivered;
     commands.emplace_back(known.attach);
     if (known.limit > known.before)

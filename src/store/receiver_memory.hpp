@@ -2,7 +2,7 @@
 //
 // A plain link stays up while the store is away. When the queue is made anew, its receiver attaches again
 // with the credit it has left; the new queue counts deliveries from zero, the link goes on counting, and the
-// difference is kept here. Who wants to be told gives credit as drains only: what it gave is used up when the
+// difference is kept here. A part of a group gets credit as drains only: what it got is used up when the
 // drain is answered, whichever queue answers it. A session ends with the queue. Lives on one core.
 #pragma once
 
@@ -20,7 +20,7 @@ class ReceiverMemory {
   // Commands on their way to the queue; the credit is counted as the queue counts it.
   void attaching(const broker::AttachReceiver& attach);
   void crediting(broker::SetCredit& credit);
-  void closing(broker::ReceiverId receiver) { all_.erase(receiver); }
+  void closing(broker::ReceiverId receiver) { drop(receiver); }
 
   // An effect on its way to the link, brought to what the link has to hear. False: it has heard it before.
   [[nodiscard]] bool passes(broker::Effect& effect);
@@ -47,8 +47,13 @@ class ReceiverMemory {
     std::uint64_t delivered = 0;
     std::uint64_t before = 0;  // deliveries by earlier queues
     [[nodiscard]] bool has_session() const { return attach.session.index() != 0; }
+    // Its credit comes as drains only.
+    [[nodiscard]] bool is_part() const { return attach.credit == broker::AttachReceiver::Credit::part; }
   };
-  boost::unordered_flat_map<broker::ReceiverId, Known> all_;  // every delivery looks here
+  void drop(broker::ReceiverId receiver);
+
+  boost::unordered_flat_map<broker::ReceiverId, Known> all_;
+  std::size_t counted_ = 0;  // those whose deliveries are counted: all but parts
 };
 
 }  // namespace omnibus::store

@@ -106,7 +106,7 @@ TEST(StoreFailure, ReceiversThatWantToBeToldAreToldWhenTheStoreIsBack) {
     const auto id = rig.create("orders");
     const auto who = receiver(1);
     broker::AttachReceiver attach{who, broker::ConnectionId{1}, {}, broker::ReceiveMode::peek_lock, {}};
-    attach.notify = true;
+    attach.credit = broker::AttachReceiver::Credit::told;
     rig.apply(id, attach);
     rig.send(id, "kept");
     rig.send(id, "too");
@@ -149,6 +149,7 @@ TEST(StoreFailure, AReceiverOfSeveralPartitionsGoesOnWithTheCreditItHasLeft) {
           rig.create("orders", {.partition = 1, .is_partitioned = true, .partition_count = 2});
       const auto who = receiver(1);
       broker::AttachReceiver attach{who, broker::ConnectionId{1}, {}, mode, {}};
+      attach.credit = broker::AttachReceiver::Credit::shared;
       attach.others = {static_cast<std::uint32_t>(second)};
       rig.apply(first, attach);
       EXPECT_EQ(rig.owner->attach_answers.size(), 1u);
@@ -192,6 +193,7 @@ TEST(StoreFailure, AReceiverOfSeveralPartitionsIsGoneWhenOneOfThemIs) {
   const auto second = rig.create("orders", {.partition = 1, .is_partitioned = true, .partition_count = 2});
   const auto who = receiver(1);
   broker::AttachReceiver attach{who, broker::ConnectionId{1}, {}, broker::ReceiveMode::peek_lock, {}};
+  attach.credit = broker::AttachReceiver::Credit::shared;
   attach.others = {static_cast<std::uint32_t>(second)};
   rig.apply(first, attach);
   rig.credit(first, who, 5);
