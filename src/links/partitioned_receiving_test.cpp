@@ -253,6 +253,23 @@ TEST(PartitionedHome, WhatNobodyAtHomeHasCreditForGoesToOthers) {
   EXPECT_EQ(rig.bodies(elsewhere).size(), 4u);
 }
 
+// What others give back during a drain is asked of the home too, when it used up all it had.
+TEST(PartitionedHome, ADrainEndsWhenTheHomeHasHadAllTheCredit) {
+  PartitionedRig rig{{}, PartitionedRig::count, 0};
+  auto& link = rig.receiver(0);
+  // Two stores told of something, were passed on, and have nothing any more.
+  for (const std::uint16_t partition : {1, 2}) rig.send("x", {.key = rig.key_for(partition)});
+  rig.queues.near_store.reset();
+  auto& other = rig.receiver(2);
+  ASSERT_EQ(rig.bodies(other).size(), 2u);
+  for (int n = 0; n < 10; ++n) rig.send("x", {.key = rig.key_for(0), .id = fmt::format("{}", n)});
+  link.grant(10);
+  link.drain();
+  rig.pump();
+  EXPECT_EQ(rig.bodies(link).size(), 10u);
+  EXPECT_EQ(link.credit(), 0u);
+}
+
 // Whatever happens: no link gets more than its credit, nothing lies there while one has some, and every drain
 // is answered.
 void any_history(std::uint64_t seed) {
