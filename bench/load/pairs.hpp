@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,22 +42,6 @@ struct Latency {
 };
 [[nodiscard]] Latency measure_latency(const std::string& config, const std::string& address, double seconds,
                                       double rate);
-
-// The same a slice at a time, so that something else can be measured in between: a pair that rests from slice
-// to slice, while its broker goes on.
-class PacedPair {
- public:
-  // Returns after `warm_up`.
-  PacedPair(const std::string& config, const std::string& address, double rate);
-  ~PacedPair();
-  void run(double seconds);
-  // Of all slices.
-  [[nodiscard]] Latency seen();
-
- private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
-};
 
 // Of every message here.
 inline constexpr std::uint32_t body_bytes = 1024;

@@ -11,9 +11,8 @@
 // 2. one sender, one receiver, one queue, with up to 1,000 messages under way, as many as the broker's credit
 //    allows; 100 queues with as many pairs, a tenth of that for each.
 // 3. the latency of one fdatasync, one per millisecond, and the end-to-end latency at 1,000 messages per
-//    second in the long run (after 4 s), in slices of half a second by turns, so that both meet the same
-//    disk. Beside it what that loop would give its messages, each counted from the moment it was due: while
-//    one sync stalls for 20 ms, 20 messages wait.
+//    second in the long run (after 5 s). Beside it what that loop would give its messages, each counted from
+//    the moment it was due: while one sync stalls for 20 ms, 20 messages wait.
 // The environment's OMNIBUS_BINARY names another broker to load.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -36,7 +35,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t segment_bytes = 64u << 20;  // as the journal's
-constexpr double slice_seconds = 0.5;
 
 double seconds_since(Tick start) { return std::chrono::duration<double>(tick_now() - start).count(); }
 
@@ -65,69 +63,44 @@ struct RawLatency {
   Histogram since_due;  // only with a rate
 };
 
-// One thread that writes and syncs in batches.
-class RawDisk {
- public:
-  RawDisk(const std::filesystem::path& folder, std::uint32_t batch, RawWrite how)
-      : file_(folder / "omnibus-raw"),
-        how_(how),
-        fd_(fresh_segment(file_)),
-        batch_(batch),
-        bytes_(std::size_t{batch} * body_bytes, 'x') {}
-  RawDisk(const RawDisk&) = delete;
-  RawDisk& operator=(const RawDisk&) = delete;
-  ~RawDisk() {
-    ::close(fd_);
-    std::filesystem::remove(file_);
-  }
-
-  // Messages per second; `rate`: no more batches per second.
-  double run(double seconds, double rate, RawLatency& seen) {
-    std::uint64_t batches = 0;
-    const Tick start = tick_now();
-    while (seconds_since(start) < seconds) {
-      if (rate > 0 && static_cast<double>(batches) > seconds_since(start) * rate) {
-        std::this_thread::sleep_for(100us);
-        continue;
-      }
-      if (::write(fd_, bytes_.data(), bytes_.size()) != static_cast<ssize_t>(bytes_.size())) std::abort();
-      const Tick before = tick_now();
-      if (::fdatasync(fd_) != 0) std::abort();
-      const Tick after = tick_now();
-      seen.sync.add(after - before);
-      if (rate > 0)
-        seen.since_due.add(
-            after - start -
-            std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(batches) / rate * 1e9)));
-      ++batches;
-      written_ += bytes_.size();
-      if (written_ + bytes_.size() > segment_bytes) roll();
+// Messages per second that one thread writes and syncs in batches; `rate`: no more batches per second.
+double raw_disk(const std::filesystem::path& folder, double seconds, std::uint32_t batch, double rate,
+                RawLatency& seen, RawWrite how) {
+  const std::string file = folder / "omnibus-raw";
+  int fd = fresh_segment(file);
+  const std::vector<char> bytes(std::size_t{batch} * body_bytes, 'x');
+  std::uint64_t batches = 0;
+  std::uint64_t written = 0;
+  const Tick start = tick_now();
+  while (seconds_since(start) < seconds) {
+    if (rate > 0 && static_cast<double>(batches) > seconds_since(start) * rate) {
+      std::this_thread::sleep_for(100us);
+      continue;
     }
-    return static_cast<double>(batches) * batch_ / seconds_since(start);
-  }
-
- private:
-  void roll() {
-    written_ = 0;
-    if (how_ == RawWrite::overwrites) {
-      if (::lseek(fd_, 0, SEEK_SET) != 0) std::abort();
-      return;
+    if (::write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) std::abort();
+    const Tick before = tick_now();
+    if (::fdatasync(fd) != 0) std::abort();
+    const Tick after = tick_now();
+    seen.sync.add(after - before);
+    if (rate > 0)
+      seen.since_due.add(
+          after - start -
+          std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(batches) / rate * 1e9)));
+    ++batches;
+    written += bytes.size();
+    if (written + bytes.size() <= segment_bytes) continue;
+    written = 0;
+    if (how == RawWrite::overwrites) {
+      if (::lseek(fd, 0, SEEK_SET) != 0) std::abort();
+      continue;
     }
-    ::close(fd_);
-    fd_ = fresh_segment(file_);
+    ::close(fd);
+    fd = fresh_segment(file);
   }
-
-  const std::string file_;
-  const RawWrite how_;
-  int fd_;
-  const std::uint32_t batch_;
-  const std::vector<char> bytes_;
-  std::uint64_t written_ = 0;
-};
-
-double raw_disk(const std::filesystem::path& folder, double seconds, RawWrite how) {
-  RawLatency unused;
-  return RawDisk(folder, 100, how).run(seconds, 0, unused);
+  const double per_second = static_cast<double>(batches) * batch / seconds_since(start);
+  ::close(fd);
+  std::filesystem::remove(file);
+  return per_second;
 }
 
 double raw_loopback(double seconds) {
@@ -196,8 +169,9 @@ int main(int argc, char** argv) {
   for (int round = 0; round < options.rounds; ++round) {
     double bound = 0;
     if (options.wants("raw")) {
-      const double disk = raw_disk(options.folder, seconds, RawWrite::appends);
-      f.disk_again.add(raw_disk(options.folder, seconds, RawWrite::overwrites));
+      RawLatency unused;
+      const double disk = raw_disk(options.folder, seconds, 100, 0, unused, RawWrite::appends);
+      f.disk_again.add(raw_disk(options.folder, seconds, 100, 0, unused, RawWrite::overwrites));
       const double loopback = raw_loopback(seconds);
       bound = std::min(disk, loopback);
       f.disk.add(disk);
@@ -219,14 +193,9 @@ int main(int argc, char** argv) {
     }
     if (options.wants("latency")) {
       RawLatency raw;
-      RawDisk loop(options.folder, 1, RawWrite::appends);
-      PacedPair pair(config_of({queue_of("bench0")}), "bench0", 1000);
-      for (double done = 0; done < seconds; done += slice_seconds) {
-        loop.run(slice_seconds, 1000, raw);
-        pair.run(slice_seconds);
-      }
+      raw_disk(options.folder, seconds, 1, 1000, raw, RawWrite::appends);
       const omnibus::Histogram& sync = raw.sync;
-      const Latency seen = pair.seen();
+      const Latency seen = measure_latency(config_of({queue_of("bench0")}), "bench0", seconds, 1000);
       f.sync_p50.add(sync.percentile(0.5));
       f.sync_p99.add(sync.percentile(0.99));
       f.p50.add(seen.p50);
