@@ -204,6 +204,10 @@ class Sender final : public Client {
   }
   void pace() {
     const Tick now = tick_now();
+    if (counts_.pause) {
+      started_ += now - due_at(number_);
+      return timer_.arm(now + 1ms, [this] { pace(); });
+    }
     const auto due =
         static_cast<std::uint64_t>(std::chrono::duration<double>(now - started_).count() * load_.rate);
     while (number_ < due && may_send()) send_one(load_.stamp_due ? due_at(number_ + 1) : now);

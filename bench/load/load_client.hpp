@@ -45,6 +45,7 @@ struct SenderCounts {
   std::atomic<std::uint64_t> sent{0};
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<bool> stop{false};
+  std::atomic<bool> pause{false};  // with a rate: what would be due meanwhile is not made up for
   std::mutex mutex;
   Histogram outcome_after;  // guarded by mutex
 };

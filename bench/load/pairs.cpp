@@ -19,6 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// What was sent last has arrived after this, unless the disk stands still.
+constexpr auto rest = 50ms;
+
 double seconds_since(Tick start) { return std::chrono::duration<double>(tick_now() - start).count(); }
 
 }  // namespace
@@ -88,31 +91,60 @@ Flow measure_flow(const std::string& config, const std::vector<std::string>& add
   return result;
 }
 
-Latency measure_latency(const std::string& config, const std::string& address, double seconds, double rate) {
-  BrokerProcess broker(config);
-  net::Reactor senders("sender");
-  net::Reactor receivers("receiver");
+struct PacedPair::Parts {
+  explicit Parts(const std::string& config) : broker(config) {}
+  BrokerProcess broker;
+  net::Reactor senders{"sender"};
+  net::Reactor receivers{"receiver"};
   SenderCounts sent;
   ReceiverCounts received;
-  const LoadTarget target{broker.port(), address};
-  start_receiver(receivers, target, 1000, received);
-  start_sender(senders, target, {.body_bytes = body_bytes, .rate = rate}, sent);
-  receivers.start();
-  senders.start();
-  std::this_thread::sleep_for(warm_up);
-  const double cpu_before = broker.cpu_seconds();
-  for (auto [mutex, histogram] :
-       {std::pair{&received.mutex, &received.latency}, {&sent.mutex, &sent.outcome_after}}) {
+  double cpu = 0;
+};
+
+PacedPair::PacedPair(const std::string& config, const std::string& address, double rate)
+    : parts_(std::make_unique<Parts>(config)) {
+  Parts& parts = *parts_;
+  const LoadTarget target{parts.broker.port(), address};
+  start_receiver(parts.receivers, target, 1000, parts.received);
+  start_sender(parts.senders, target, {.body_bytes = body_bytes, .rate = rate}, parts.sent);
+  parts.receivers.start();
+  parts.senders.start();
+  std::this_thread::sleep_for(paced_warm_up);
+  parts.sent.pause = true;
+  std::this_thread::sleep_for(rest);
+  for (auto [mutex, histogram] : {std::pair{&parts.received.mutex, &parts.received.latency},
+                                  {&parts.sent.mutex, &parts.sent.outcome_after}}) {
     const std::lock_guard guard(*mutex);
     *histogram = {};
   }
+}
+
+PacedPair::~PacedPair() {
+  end_load(parts_->senders);
+  end_load(parts_->receivers);
+}
+
+void PacedPair::run(double seconds) {
+  const double before = parts_->broker.cpu_seconds();
+  parts_->sent.pause = false;
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-  const double cpu = broker.cpu_seconds() - cpu_before;
-  end_load(senders);
-  end_load(receivers);
-  return {received.latency.percentile(0.5), received.latency.percentile(0.99),
-          sent.outcome_after.percentile(0.99), static_cast<double>(received.latency.total()) / cpu,
-          received.latency};
+  parts_->sent.pause = true;
+  std::this_thread::sleep_for(rest);
+  parts_->cpu += parts_->broker.cpu_seconds() - before;
+}
+
+Latency PacedPair::seen() {
+  const std::lock_guard received(parts_->received.mutex);
+  const std::lock_guard sent(parts_->sent.mutex);
+  const Histogram& latency = parts_->received.latency;
+  return {latency.percentile(0.5), latency.percentile(0.99), parts_->sent.outcome_after.percentile(0.99),
+          static_cast<double>(latency.total()) / parts_->cpu, latency};
+}
+
+Latency measure_latency(const std::string& config, const std::string& address, double seconds, double rate) {
+  PacedPair pair(config, address, rate);
+  pair.run(seconds);
+  return pair.seen();
 }
 
 }  // namespace omnibus::bench

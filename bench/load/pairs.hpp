@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ namespace omnibus::bench {
 
 // What a long run is like comes after this: the journal writes where it has written before.
 inline constexpr std::chrono::seconds warm_up{4};
+// At 1,000 messages per second the journal moves to its first written segment after 4,128 batches, once in a
+// process' life: that belongs to the beginning as well.
+inline constexpr std::chrono::seconds paced_warm_up{6};
 
 struct Flow {
   double received_per_second = 0;
@@ -42,6 +46,22 @@ struct Latency {
 };
 [[nodiscard]] Latency measure_latency(const std::string& config, const std::string& address, double seconds,
                                       double rate);
+
+// The same a slice at a time, so that something else can be measured in between: a pair that rests from slice
+// to slice, while its broker goes on.
+class PacedPair {
+ public:
+  // Returns after `paced_warm_up`.
+  PacedPair(const std::string& config, const std::string& address, double rate);
+  ~PacedPair();
+  void run(double seconds);
+  // Of all slices.
+  [[nodiscard]] Latency seen();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 // Of every message here.
 inline constexpr std::uint32_t body_bytes = 1024;

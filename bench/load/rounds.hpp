@@ -13,6 +13,7 @@ class Rounds {
  public:
   void add(double value) { values_.push_back(value); }
   [[nodiscard]] bool empty() const { return values_.empty(); }
+  [[nodiscard]] std::size_t size() const { return values_.size(); }
   // "0.42 (0.31 to 0.55)"
   [[nodiscard]] std::string text(int digits) const {
     if (values_.empty()) return "not measured";

@@ -1,6 +1,10 @@
-// Loaded into the broker beside its own libraries (LD_PRELOAD): writes down when every fdatasync began and
-// ended, in nanoseconds of the monotonic clock, to the file that OMNIBUS_SYNC_LOG names.
+// Loaded into the broker beside its own libraries (LD_PRELOAD): writes down when every call that touches the
+// journal's files began and ended, in nanoseconds of the monotonic clock, to the file that OMNIBUS_SYNC_LOG
+// names. One line a call: s (a sync of a file), w (a write) or o (any other), begin, end.
+#include <fcntl.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,11 +27,37 @@ std::FILE* log_file() {
   return file;
 }
 
+template <class... Arguments>
+long timed(char kind, long call, Arguments... arguments) {
+  const long long began = now();
+  const long result = ::syscall(call, arguments...);
+  if (std::FILE* file = log_file()) std::fprintf(file, "%c %lld %lld\n", kind, began, now());
+  return result;
+}
+
 }  // namespace
 
-extern "C" int fdatasync(int fd) {
-  const long long began = now();
-  const long result = ::syscall(SYS_fdatasync, fd);
-  if (std::FILE* file = log_file()) std::fprintf(file, "%lld %lld\n", began, now());
-  return static_cast<int>(result);
+extern "C" {
+
+int fdatasync(int fd) { return static_cast<int>(timed('s', SYS_fdatasync, fd)); }
+
+int fsync(int fd) { return static_cast<int>(timed('o', SYS_fsync, fd)); }
+
+ssize_t pwritev(int fd, const iovec* vectors, int count, off_t offset) {
+  return timed('w', SYS_pwritev, fd, vectors, count, offset, 0L);
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t length) {
+  return static_cast<int>(timed('o', SYS_fallocate, fd, mode, offset, length));
+}
+
+int ftruncate(int fd, off_t length) { return static_cast<int>(timed('o', SYS_ftruncate, fd, length)); }
+
+int renameat(int from, const char* name, int to, const char* other) {
+  return static_cast<int>(timed('o', SYS_renameat, from, name, to, other));
+}
+
+int unlinkat(int folder, const char* name, int flags) {
+  return static_cast<int>(timed('o', SYS_unlinkat, folder, name, flags));
+}
 }
