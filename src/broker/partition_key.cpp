@@ -99,7 +99,7 @@ Result<std::optional<std::uint16_t>> partition_of(std::span<const IncomingMessag
   const auto given = [](const IncomingMessage& message) -> const std::optional<std::string>& {
     return message.facts.session_id ? message.facts.session_id : message.facts.partition_key;
   };
-  for (const IncomingMessage& message : messages)
+  for (const IncomingMessage& message : messages.subspan(1))
     if (given(message) != given(messages.front()))
       return fail(Errc::not_allowed,
                   "The messages of a batch to a partitioned entity need one SessionId or PartitionKey.");

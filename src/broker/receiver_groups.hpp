@@ -29,8 +29,9 @@ namespace omnibus::broker {
 
 class ReceiverGroups {
  public:
-  // So many messages go to one receiver before it is the next one's turn.
-  static constexpr std::uint32_t together = 64;
+  // So many messages go to one receiver before it is the next one's turn: as many as one sender's burst
+  // brings to a partition.
+  static constexpr std::uint32_t together = 128;
 
   // The store, as groups see it.
   class Partitions {

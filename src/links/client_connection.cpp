@@ -109,7 +109,7 @@ void ClientConnection::start(Now now) {
 void ClientConnection::receive(Bytes input, Now now) {
   now_ = now;
   engine_.receive(input, now.tick);
-  entities_.flush();
+  engine_.awaits_rest() ? entities_.flush_amid_input() : entities_.flush();
 }
 
 // ---- authentication ----

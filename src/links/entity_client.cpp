@@ -107,6 +107,10 @@ void EntityClient::enqueue(const Route& route, AnswerTaker& taker, std::uint64_t
 
 void EntityClient::flush() {
   ++turn_;
+  flush_amid_input();
+}
+
+void EntityClient::flush_amid_input() {
   if (!completes_.tokens.empty()) send_now(completes_at_, std::exchange(completes_, {}));
   if (enqueues_.messages.empty()) return;
   enqueues_bytes_ = 0;

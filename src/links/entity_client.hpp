@@ -63,7 +63,6 @@ class EntityClient {
 
   [[nodiscard]] std::shared_ptr<const EntityFacts> find(std::string_view name) { return port_.find(name); }
   [[nodiscard]] bool available(const Route& route) const { return port_.available(route); }
-  [[nodiscard]] bool is_near(const Route& route) const { return port_.is_near(route); }
   [[nodiscard]] broker::ConnectionId connection() const {
     return static_cast<broker::ConnectionId>(connection_);
   }
@@ -100,7 +99,9 @@ class EntityClient {
   void enqueue(const Route& route, AnswerTaker& taker, std::uint64_t tag, broker::IncomingMessage message,
                Keep keeps = Keep::no);
   void flush();
-  // Changes with each flush(): what is gathered under one number goes together.
+  // The same at the end of an input whose rest is still to come: turn() stays.
+  void flush_amid_input();
+  // Changes with each flush(): what is sent under one number came without a pause and may go together.
   [[nodiscard]] std::uint64_t turn() const { return turn_; }
   void on_room();
   // The disk of a store does not answer: every send that waits for it is refused with `internal_error`, as

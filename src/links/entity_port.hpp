@@ -82,8 +82,6 @@ class EntityPort {
   // Whether the store of a route serves now. A guess that may be old by a moment: a store that is down
   // refuses what reaches it all the same.
   [[nodiscard]] virtual bool available(const Route& /*route*/) const { return true; }
-  // Whether the store of a route is on the connection's own core. Always the same.
-  [[nodiscard]] virtual bool is_near(const Route& /*route*/) const { return false; }
   // Hands a command over. False: the road is full, the command is untouched, and
   // ClientConnection::on_room() is called once there is room again.
   [[nodiscard]] virtual bool send(const Route& route, broker::Command& command) = 0;

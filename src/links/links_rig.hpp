@@ -179,6 +179,8 @@ class LinksRig {
   [[nodiscard]] Now now() const { return {tick_, wall_}; }
   [[nodiscard]] Instant wall() const { return wall_; }
 
+  std::size_t input_bytes_max = SIZE_MAX;  // the broker reads so much at a time
+
   // Moves bytes both ways until nobody has more to say, and lets the broker do what is due.
   void pump() {
     for (bool moved = true; moved;) {
@@ -193,12 +195,14 @@ class LinksRig {
         client->receive(as_bytes(bytes), tick_);
         moved = true;
       }
-      while (client->has_output()) {
-        const std::string bytes = take([&](std::span<iovec> out) { return client->gather(out); },
-                                       [&](std::size_t n) { client->wrote(n, tick_); });
-        if (bytes.empty()) break;
-        if (!broker->finished()) broker->receive(as_bytes(bytes), now());
-        moved = true;
+      std::string bytes;
+      while (client->has_output())
+        bytes += take([&](std::span<iovec> out) { return client->gather(out); },
+                      [&](std::size_t n) { client->wrote(n, tick_); });
+      moved |= !bytes.empty();
+      for (Bytes rest = as_bytes(bytes); !rest.empty() && !broker->finished();) {
+        broker->receive(rest.first(std::min(rest.size(), input_bytes_max)), now());
+        rest = rest.subspan(std::min(rest.size(), input_bytes_max));
       }
     }
   }

@@ -23,20 +23,45 @@ TEST(PartitionedLinks, WithoutAKeyMessagesGoRound) {
   for (std::uint16_t i = 0; i < rig.count; ++i) EXPECT_EQ(rig.held(i), 2u) << i;
 }
 
-// So that they make one record, and are told of together.
+void send_at_once(PartitionedRig& rig, amqp::Link& link, int count) {
+  for (int i = 0; i < count; ++i) {
+    amqp::Outgoing outgoing;
+    outgoing.tag = as_bytes("t");
+    link.send(outgoing, Payload::copy_of(PartitionedRig::encoded(fmt::format("{}", i))));
+  }
+  rig.pump();
+}
+
+// So that they make few records, and are delivered and settled together. One read may end within a message.
 TEST(PartitionedLinks, WhatComesTogetherGoesToOnePartition) {
-  PartitionedRig rig;
-  auto& link = rig.attach("one more sender", amqp::Role::sender, "orders");
-  for (int round = 1; round <= 3; ++round) {
-    for (int i = 0; i < 10; ++i) {
-      amqp::Outgoing outgoing;
-      outgoing.tag = as_bytes("t");
-      link.send(outgoing, Payload::copy_of(PartitionedRig::encoded(fmt::format("{} {}", round, i))));
+  for (const std::size_t input_bytes_max : {std::size_t{SIZE_MAX}, std::size_t{597}}) {
+    PartitionedRig rig;
+    rig.input_bytes_max = input_bytes_max;
+    auto& link = rig.attach("one more sender", amqp::Role::sender, "orders");
+    for (int round = 1; round <= 3; ++round) {
+      send_at_once(rig, link, 30);
+      std::vector<std::uint64_t> held;
+      for (std::uint16_t i = 0; i < rig.count; ++i) held.push_back(rig.held(i));
+      EXPECT_EQ(std::ranges::count(held, 30u), round) << "a partition for each round";
     }
-    rig.pump();
+  }
+}
+
+// A sender that never pauses fills all partitions.
+TEST(PartitionedLinks, SoManyGoToOnePartitionAndNoMore) {
+  for (const std::size_t input_bytes_max : {std::size_t{SIZE_MAX}, std::size_t{597}}) {
+    PartitionedRig rig;
+    rig.input_bytes_max = input_bytes_max;
+    auto& link = rig.attach("one more sender", amqp::Role::sender, "orders");
+    const auto most = static_cast<int>(EntityClient::enqueues_max);
+    send_at_once(rig, link, most);
     std::vector<std::uint64_t> held;
     for (std::uint16_t i = 0; i < rig.count; ++i) held.push_back(rig.held(i));
-    EXPECT_EQ(std::ranges::count(held, 10u), round) << "a partition for each round";
+    EXPECT_THAT(held, UnorderedElementsAre(most, 0, 0, 0));
+    send_at_once(rig, link, most + 1);
+    held.clear();
+    for (std::uint16_t i = 0; i < rig.count; ++i) held.push_back(rig.held(i));
+    EXPECT_THAT(held, UnorderedElementsAre(most, most, 1, 0));
   }
 }
 

@@ -1,16 +1,13 @@
 // Our end of a link on which a client receives from an entity whose partitions are in several stores
 // [service-bus contract 9.10].
 //
-// One receiver at each store for all partitions there. Most of the client's credit stands with one store, its
-// home, which is on the core of the connection: what comes from there needs no question and crosses no core.
-// The others have no credit by themselves. Such a store says when it has something that no credit in it
-// takes; the link then lends it credit for what it has, as a drain, so that what is not used comes back at
-// once. Credit for that is kept back; if it is not enough, the home gives back what it has not used. While
-// others have something, the home has an equal share and no more. What is lent and what waits to be sent is
-// never more than the client gave, and no message is locked that the client did not ask for. Whose turn it is
-// goes round, so that no store starves. A store tells as many links as what it has is worth; without credit
-// to lend, a link passes, and asks anew when it has some. A client's drain is answered when every store has
-// been asked since and none has anything.
+// One receiver at each store for all partitions there, none of which has credit by itself. A store says when
+// it has something; the link then lends it credit of the client's for what it has, as a drain, so that what
+// is not used comes back at once. What is lent and what waits to be sent is never more than the client gave,
+// and no message is locked that the client did not ask for. Whose turn it is goes round, so that no store
+// starves. A partition tells as many links as what it has is worth; without credit to lend, a link passes,
+// and asks anew when it has some. A client's drain is answered when every store has been asked since and none
+// has anything.
 //
 // A store that is down answers that it has nothing, and speaks up when it is back: nothing is to be done
 // about it here.
@@ -36,7 +33,6 @@ class PartitionedReceiver final : public ReceiverLink, private DeliveryTaker {
   struct Part {
     Route route;  // of the first, which stands for all
     broker::ReceiverId receiver = broker::ReceiverId::none;
-    bool is_home = false;
     std::uint64_t limit = 0;  // as its receiver counts deliveries
     std::uint32_t lent = 0;   // credit it has now
     std::uint32_t told = 0;   // so many it had when it last said so
@@ -45,9 +41,6 @@ class PartitionedReceiver final : public ReceiverLink, private DeliveryTaker {
     bool asked = false;       // and has not answered
     bool late = false;        // it was asked after the client's drain began
     bool checked = false;     // and has answered that
-
-    // Credit would be a question to it.
-    [[nodiscard]] bool takes() const { return (available || passed) && !asked; }
   };
 
   void on_delivery(broker::Answer& answer, Now now) override;
@@ -56,25 +49,17 @@ class PartitionedReceiver final : public ReceiverLink, private DeliveryTaker {
   void close() override;
 
   [[nodiscard]] Part& part_of(broker::ReceiverId receiver);
-  // Which of the stores; as many as there are: none.
-  [[nodiscard]] std::size_t choose_home(const std::vector<StoreRoutes>& stores) const;
-  // What the client gave and nothing was sent for.
-  [[nodiscard]] std::uint32_t credit() const;
   [[nodiscard]] std::uint32_t free_credit() const;
-  // How much of it may stand with the home.
-  [[nodiscard]] std::uint32_t home_share() const;
-  // More credit, which comes back if it is not used at once.
   void ask(Part& part, std::uint32_t credit);
-  // More credit that stands.
-  void raise(Part& home, std::uint32_t credit);
-  // There is nothing to lend and none that will come back: others may have what the stores told of.
+  // There is nothing to lend and none that will come back: others may have what the partitions told of.
   void pass();
-  // Shares what is free among those who have something and the home; a drain asks all.
+  // Shares what is free among those who have something; a drain asks the others too.
   void lend();
 
   std::vector<Part> parts_;  // receivers have ascending numbers
   std::size_t turn_ = 0;     // who is next
   std::uint32_t lent_ = 0;   // by all together
+  std::uint32_t given_ = 0;  // the client's credit when it last gave some
   bool accepted_ = false;
   bool ended_ = false;  // refused or detached
   bool draining_ = false;

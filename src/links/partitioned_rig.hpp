@@ -22,13 +22,10 @@ class PartitionedRig : public AskingRig {
  public:
   static constexpr std::uint16_t count = 4;
 
-  // Every partition in a store of its own, unless there are fewer; one of them may be on the connection's
-  // core.
-  explicit PartitionedRig(broker::QueueSettings settings = {}, std::uint16_t stores = count,
-                          std::optional<std::uint16_t> near_store = {}) {
+  // Every partition in a store of its own, unless there are fewer.
+  explicit PartitionedRig(broker::QueueSettings settings = {}, std::uint16_t stores = count) {
     settings.name = "orders";
     queues.stores_max = stores;
-    queues.near_store = near_store;
     queues.add_partitioned(settings, count, wall());
     heard.accepts_all = false;
   }

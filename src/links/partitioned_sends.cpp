@@ -67,6 +67,8 @@ void PartitionedSends::send_first(const std::optional<std::uint16_t>& keyed, std
   if (keyed) return send_to(*keyed, taker_, tag, std::move(sent), bytes);
   // When all seem to be down, one of them says so.
   const std::uint16_t partition = choose_next(0).value_or(0);
+  ++sends_along_;
+  bytes_along_ += bytes;
   if (is_in_several_stores_)
     send_to(partition, *this, first_tag(tag, partition), std::move(sent), bytes);
   else
@@ -80,10 +82,14 @@ bool PartitionedSends::may_take(std::uint32_t tried, std::uint16_t partition) co
 }
 
 std::optional<std::uint16_t> PartitionedSends::choose_next(std::uint32_t tried) {
-  // What goes along in the same turn asks nobody again; a store that went down meanwhile gives it back.
-  const bool goes_along = chosen_ && chosen_at_ == context_.entities.turn();
-  if (!goes_along || (tried != 0 && !may_take(tried, *chosen_)))
-    chosen_ = choice_.next(*entity_, [&](std::uint16_t index) { return may_take(tried, index); });
+  // What goes along asks nobody again; a store that went down meanwhile gives it back.
+  const bool goes_along = chosen_ && chosen_at_ == context_.entities.turn() &&
+                          sends_along_ < EntityClient::enqueues_max &&
+                          bytes_along_ < EntityClient::enqueues_bytes_max;
+  if (goes_along && (tried == 0 || may_take(tried, *chosen_))) return chosen_;
+  sends_along_ = 0;
+  bytes_along_ = 0;
+  chosen_ = choice_.next(*entity_, [&](std::uint16_t index) { return may_take(tried, index); });
   return chosen_;
 }
 

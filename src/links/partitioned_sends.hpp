@@ -1,12 +1,13 @@
 // What one link, or one management node, sends to a partitioned entity [service-bus contract 9.10].
 //
 // With a key there is one partition that can take it, and its answer is the answer. Without one, the
-// partitions take turns: what came in one input goes to one of them together. A partition that is down or
-// full of work is passed over, and what reached it just then comes back and is tried at another, each at most
-// once; so such a send fails only when no partition takes it. One that waits for a disk which does not answer
-// is tried at another too, and may be there twice in the end: sends are at least once [4.2]. What a store may
-// have written before it failed is not tried again: the answer is `internal_error`, and to repeat it is the
-// client's decision [4.6]. Where all partitions are in one store there is nobody else to be tried.
+// partitions take turns: what came without a pause goes to one of them together, in pieces as large as one
+// command. A partition that is down or full of work is passed over, and what reached it just then comes back
+// and is tried at another, each at most once; so such a send fails only when no partition takes it. One that
+// waits for a disk which does not answer is tried at another too, and may be there twice in the end: sends
+// are at least once [4.2]. What a store may have written before it failed is not tried again: the answer is
+// `internal_error`, and to repeat it is the client's decision [4.6]. Where all partitions are in one store
+// there is nobody else to be tried.
 //
 // By way of a partitioned entity to another it is the same, only that the via key is the key [7].
 #pragma once
@@ -52,8 +53,8 @@ class PartitionedSends final : private AnswerTaker {
                    Now now) override;
   [[nodiscard]] Result<std::optional<std::uint16_t>> partition_of(
       std::span<broker::IncomingMessage> messages) const;
-  // Where what has no key goes in this turn; `tried` has one bit for each partition that was. Nothing: no
-  // partition is left to be tried.
+  // Where what has no key goes now; `tried` has one bit for each partition that was. Nothing: no partition is
+  // left to be tried.
   [[nodiscard]] std::optional<std::uint16_t> choose_next(std::uint32_t tried);
   [[nodiscard]] bool may_take(std::uint32_t tried, std::uint16_t partition) const;
   // Sends one message or several. Only what may be tried at another partition is answered by way of this.
@@ -77,6 +78,8 @@ class PartitionedSends final : private AnswerTaker {
   PartitionChoice choice_;
   std::optional<std::uint16_t> chosen_;  // for what has no key, in this turn of the connection's commands
   std::uint64_t chosen_at_ = 0;
+  std::uint32_t sends_along_ = 0;  // went there since it was chosen
+  std::uint64_t bytes_along_ = 0;
   SlotTable<Retried> retried_;
 };
 

@@ -124,7 +124,6 @@ class QueuePort final : public EntityPort {
     const auto found = down_.find(route.partition);
     return found == down_.end() || found->second;
   }
-  bool is_near(const Route& route) const override { return near_store == route.store; }
   bool send(const Route& route, broker::Command& command) override {
     if (commands_.size() >= capacity) return false;
     ++taken;
@@ -161,8 +160,7 @@ class QueuePort final : public EntityPort {
     return next;
   }
 
-  std::uint16_t stores_max = UINT16_MAX;      // among which the next entity's partitions go round
-  std::optional<std::uint16_t> near_store{};  // on the core of all connections
+  std::uint16_t stores_max = UINT16_MAX;  // among which the next entity's partitions go round
   std::size_t capacity = 10'000;
   std::size_t taken = 0;  // commands, since the beginning
   bool durable = true;

@@ -27,8 +27,6 @@ std::optional<links::Realm> ConnectionPort::enter(std::string_view host) {
 
 bool ConnectionPort::available(const links::Route& route) const { return shard_.is_available(route.store); }
 
-bool ConnectionPort::is_near(const links::Route& route) const { return shard_.has_store(route.store); }
-
 bool ConnectionPort::send(const links::Route& route, broker::Command& command) {
   const auto* attach = std::get_if<broker::AttachReceiver>(&command);
   const auto* close = std::get_if<broker::CloseReceiver>(&command);

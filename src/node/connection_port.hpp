@@ -31,7 +31,6 @@ class ConnectionPort final : public links::EntityPort {
   [[nodiscard]] std::optional<links::Realm> enter(std::string_view host) override;
   [[nodiscard]] std::shared_ptr<const links::EntityFacts> find(std::string_view name) override;
   [[nodiscard]] bool available(const links::Route& route) const override;
-  [[nodiscard]] bool is_near(const links::Route& route) const override;
   [[nodiscard]] bool send(const links::Route& route, broker::Command& command) override;
 
  private:

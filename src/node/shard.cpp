@@ -159,8 +159,6 @@ void Shard::give_up(std::uint16_t store) {
 
 bool Shard::is_available(std::uint16_t store) const { return place_.roads->stores.at(store)->is_available(); }
 
-bool Shard::has_store(std::uint16_t store) const { return &place_.roads->stores.at(store)->home() == this; }
-
 bool Shard::send(std::uint32_t connection, const links::Route& route, broker::Command& command) {
   Jam* jam = nullptr;
   if (const auto found = jams_.find(route.store); found != jams_.end()) jam = &found->second;

@@ -91,8 +91,6 @@ class Shard {
   void leave(std::uint32_t number) { askers_.erase(number); }
 
   [[nodiscard]] bool is_available(std::uint16_t store) const;
-  // Whether a store lives here.
-  [[nodiscard]] bool has_store(std::uint16_t store) const;
   // For the port of a connection. False: the road is full, and on_room() of that connection will be called.
   [[nodiscard]] bool send(std::uint32_t connection, const links::Route& route, broker::Command& command);
   // For a connection that is gone: this waits here until there is room.

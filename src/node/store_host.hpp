@@ -113,7 +113,6 @@ class StoreHost final : private store::StoreOwner {
   [[nodiscard]] net::Mailbox<StoreCommand>& commands() { return commands_; }
   [[nodiscard]] net::Mailbox<StoreLetter>& letters() { return letters_.mailbox(); }
   [[nodiscard]] std::uint16_t number() const { return settings_.number; }
-  [[nodiscard]] const Shard& home() const { return home_; }
   [[nodiscard]] const std::string& shown() const { return settings_.shown; }
   [[nodiscard]] std::uint64_t records_read() const { return records_.load(std::memory_order_relaxed); }
 

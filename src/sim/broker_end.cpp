@@ -115,11 +115,6 @@ bool BrokerEnd::available(const links::Route& route) const {
   return broker_.stores_.at(route.store)->is_available();
 }
 
-// As if each store had a core of its own, and connections went round among them.
-bool BrokerEnd::is_near(const links::Route& route) const {
-  return route.store == number_ % broker_.stores_.size();
-}
-
 bool BrokerEnd::send(const links::Route& route, broker::Command& command) {
   if (is_dead_) return true;
   const auto* attach = std::get_if<broker::AttachReceiver>(&command);

@@ -29,7 +29,6 @@ class BrokerEnd final : public WireEnd, public links::EntityPort {
 
   std::shared_ptr<const links::EntityFacts> find(std::string_view name) override;
   bool available(const links::Route& route) const override;
-  bool is_near(const links::Route& route) const override;
   bool send(const links::Route& route, broker::Command& command) override;
 
  private:

@@ -68,6 +68,8 @@ class Connection {
   // First call. A client writes its header here.
   void start(Tick now);
   void receive(Bytes input, Tick now);
+  // What receive() got last ended inside a frame: more will come.
+  [[nodiscard]] bool awaits_rest() const { return payload_to_come_ > 0 || !partial_.empty(); }
 
   // Output: gather() says what to write, wrote() how much of it left. The bytes stay where they are until
   // then, also when more output is added.
