@@ -100,6 +100,18 @@ TEST(QueueDurability, EverySettlementAnswerWaits) {
   }
 }
 
+// A crash would put it back where it was, and who saw it as a dead letter would see it twice.
+TEST(QueueDurability, ADeadLetterIsSeenOnlyWhenDurable) {
+  QueueRig rig;
+  rig.send("a");
+  const auto got = rig.receive();
+  rig.auto_sync = false;
+  rig.apply(Settle{rig.ask(), {got.lock}, DeadLetter{"reason", "text", {}}, std::nullopt, ReceiverId::none});
+  EXPECT_FALSE(rig.try_receive(SubQueue::dead_letter));
+  rig.sync();
+  EXPECT_EQ(rig.receive(SubQueue::dead_letter).body, "a");
+}
+
 TEST(QueueDurability, SettlementNobodyAwaitsIsJournaledToo) {
   QueueRig rig;
   rig.send("a");

@@ -214,6 +214,10 @@ void Queue::Parts::dead_letter(std::uint32_t slot, std::optional<std::string> re
   if (entry.sub_queue != SubQueue::dead_letter) ++totals.dead_lettered;
   append(DeadLetteredRecord{entry.sequence, entry.delivery_count, stays, shared});
   move_to_dead_letter(slot, entry.delivery_count, stays, std::move(shared));
+  // Nobody may see it there before that is durable: after a crash it would be back where it was.
+  set_state(slot, EntryState::pending);
+  fresh.emplace_back(appended, slot);
+  sync_wanted = true;
 }
 
 void Queue::Parts::on(const RenewLocks& command) {
