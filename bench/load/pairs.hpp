@@ -20,8 +20,8 @@ namespace omnibus::bench {
 
 // What a long run is like comes after this: the journal writes where it has written before.
 inline constexpr std::chrono::seconds warm_up{4};
-// At 1,000 messages per second the journal moves to its first written segment after 4,128 batches, once in a
-// process' life: that belongs to the beginning as well.
+// At 1,000 messages per second the journal moves to its first written segment after 4,128 batches. That
+// belongs to the beginning; later it changes segments every 50 seconds.
 inline constexpr std::chrono::seconds paced_warm_up{6};
 
 struct Flow {

@@ -156,7 +156,7 @@ struct Figures {
   Rounds disk, disk_again, loopback, one, one_of_raw, one_per_cpu, many, many_of_one, many_per_cpu;
   Histogram syncs, end_to_end;  // of all rounds together
   Rounds sync_p50, sync_p99, loop_p99, p99_of_loop, p50, p99, outcome_p99, p99_of_sync, latency_per_cpu;
-  // Where the disk stands still for long, no program holds the aim: that loop does not either.
+  // What the disk itself allows: where that loop misses the aim, a miss of ours says little.
   Rounds loop_of_sync, p99_where_loop_holds;
 };
 
