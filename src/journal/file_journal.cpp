@@ -281,6 +281,7 @@ void FileJournal::submit() {
     std::unique_ptr<Batch> batch;
     std::optional<Failure> failure;
     std::chrono::nanoseconds took;
+    LeftSegment left;
   };
   run(
       runners_.write, session_,
@@ -288,11 +289,14 @@ void FileJournal::submit() {
        clock = runners_.clock]() mutable {
         const Tick began = clock ? clock() : Tick{};
         auto failure = writer->write(*batch, std::move(spare));
-        return Outcome{std::move(batch), std::move(failure), clock ? clock() - began : Tick::duration{}};
+        return Outcome{std::move(batch), std::move(failure), clock ? clock() - began : Tick::duration{},
+                       writer->take_left()};
       },
       [this](Outcome outcome) {
         if (runners_.clock && !outcome.failure)
           counted_.sync_us.add(static_cast<std::uint64_t>(outcome.took / std::chrono::microseconds{1}));
+        if (outcome.left.file)
+          runners_.background([left = std::move(outcome.left)]() mutable { left.cut(); });
         written(std::move(outcome.batch), outcome.failure);
       });
 }

@@ -95,9 +95,10 @@ TEST_F(Reuse, WhatTheFileHeldBeforeIsNoRecordNorTornNorDamage) {
   EXPECT_EQ(spares(), 1u) << "what was kept is gone, the next one is there";
 }
 
-// The process dies at each step of the first batch of a segment, also between its header and that batch.
-TEST_F(Reuse, ASegmentWithoutARecordIsEmpty) {
-  bool saw_empty = false;
+// The process dies at each step of the first batch of a segment.
+TEST_F(Reuse, ASegmentIsThereWithItsFirstBatchOrNotAtAll) {
+  bool saw_none = false;
+  bool saw_batch = false;
   ASSERT_TRUE(rig.open());
   for (std::uint64_t step = 0; step < 12; ++step) {
     move_to_a_used_file();
@@ -108,16 +109,34 @@ TEST_F(Reuse, ASegmentWithoutARecordIsEmpty) {
     rig.checkpoint("");
     const std::string before = newest();
     rig.append(std::string(old_bytes, 'n'));
+    rig.append("in the same batch");
     rig.disk->stop_after(step);
     rig.commit();
-    const bool moved = newest() != before;
     rig.disk->kill();
+    const bool is_there = newest() != before;
     rig.start();
     ASSERT_TRUE(rig.open());
     EXPECT_THAT(rig.owner.damages, IsEmpty());
-    saw_empty |= moved && rig.owner.replayed.empty() && !rig.owner.opened->torn_from;
+    EXPECT_FALSE(rig.owner.opened->torn_from);
+    EXPECT_EQ(rig.owner.replayed.size(), is_there ? 2u : 0u);
+    (is_there ? saw_batch : saw_none) = true;
   }
-  EXPECT_TRUE(saw_empty);
+  EXPECT_TRUE(saw_none && saw_batch);
+}
+
+// As older folders may have one: the header and a mark, and behind them what the file held before.
+TEST_F(Reuse, ASegmentWithoutARecordIsEmpty) {
+  ASSERT_TRUE(rig.open());
+  move_to_a_used_file();
+  const std::string name = newest();
+  const RecordHeader mark = end_mark(rig.settings.store, Position{*segment_of_name(name), first_offset}, 0);
+  rig.disk->kill();
+  std::ranges::copy(bytes_of(mark), rig.disk->contents(name)->begin() + first_offset);
+  rig.start();
+  ASSERT_TRUE(rig.open());
+  EXPECT_THAT(rig.owner.damages, IsEmpty());
+  EXPECT_FALSE(rig.owner.opened->torn_from);
+  EXPECT_THAT(rig.replayed(), Each("new"));
 }
 
 TEST_F(Reuse, ADamagedLastBatchIsTold) {

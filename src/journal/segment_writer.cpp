@@ -1,8 +1,7 @@
 #include "journal/segment_writer.hpp"
 
 #include <algorithm>
-#include <array>
-#include <span>
+#include <utility>
 
 #include "base/check.hpp"
 
@@ -21,22 +20,21 @@ Failure SegmentWriter::closed_by(Error error) {
   return *closed_;
 }
 
-std::optional<Failure> SegmentWriter::roll(const Batch& batch, Spare given) {
+Result<std::string> SegmentWriter::roll(const Batch& batch, Spare spare) {
+  // Reserving what is reserved already would make the sync below wait for the file system's own records.
+  const bool is_reserved = spare.file && batch.end() <= spare.bytes;
   std::uint64_t wanted =
-      std::max<std::uint64_t>(given.file ? given.bytes : start_.segment_bytes, batch.end());
-  if (given.used_before) wanted += sizeof(RecordHeader);  // the end mark behind the last batch
-  std::unique_ptr<File> spare = std::move(given.file);
-  finish();
-  if (!spare) {
-    given.name = new_segment_name;
-    auto made = folder_->create(given.name);
-    if (!made) return closed_by(made.error());
-    spare = std::move(*made);
+      std::max<std::uint64_t>(spare.file ? spare.bytes : start_.segment_bytes, batch.end());
+  if (spare.used_before) wanted += sizeof(RecordHeader);  // the end mark behind the last batch
+  left_ = {std::move(file_), end_};
+  if (!spare.file) {
+    spare.name = new_segment_name;
+    auto made = folder_->create(spare.name);
+    if (!made) return fail(made.error());
+    spare.file = std::move(*made);
   }
-  if (start_.preallocate) {
-    const auto reserved = spare->allocate(wanted);
-    if (!reserved) return closed_by(reserved.error());
-  }
+  Result<void> done;
+  if (start_.preallocate && !is_reserved) done = spare.file->allocate(wanted);
   SegmentHeader header;
   header.segment = batch.segment();
   header.store = start_.store;
@@ -44,40 +42,42 @@ std::optional<Failure> SegmentWriter::roll(const Batch& batch, Spare given) {
   header.previous = start_.previous;
   header.previous_end = start_.previous_end;
   header.checksum = header_checksum(header);
-  // Without records it is empty, whatever lies behind.
-  const RecordHeader mark = end_mark(header.store, Position{header.segment, first_offset}, 0);
-  const std::array<Bytes, 2> pieces{bytes_of(header), bytes_of(mark)};
-  // The name appears only when the header is safe: a segment that exists proves that all before it were
-  // durable.
-  auto done = spare->write(0, std::span{pieces}.first(given.used_before ? 2 : 1));
-  if (done) done = spare->sync();
-  if (done) done = folder_->rename(given.name, segment_name(batch.segment()));
-  if (done) done = folder_->sync();
-  if (!done) return closed_by(done.error());
-  file_ = std::move(spare);
+  const Bytes bytes = bytes_of(header);
+  if (done) done = spare.file->write(0, {&bytes, 1});
+  if (!done) return fail(done.error());
+  file_ = std::move(spare.file);
   segment_ = batch.segment();
   end_ = first_offset;
-  end_mark_ = given.used_before ? Batch::EndMark::with : Batch::EndMark::without;
-  return std::nullopt;
+  end_mark_ = spare.used_before ? Batch::EndMark::with : Batch::EndMark::without;
+  return std::move(spare.name);
 }
 
 std::optional<Failure> SegmentWriter::write(Batch& batch, Spare spare) {
   if (closed_) return closed_;
   const auto before = epoch_->still(start_.epoch);
   if (!before) return closed_by(before.error());
+  std::string passing_name;
   if (batch.segment() != segment_) {
-    auto failure = roll(batch, std::move(spare));
-    if (failure) return failure;
+    auto name = roll(batch, std::move(spare));
+    if (!name) return closed_by(name.error());
+    passing_name = std::move(*name);
   }
   check(batch.first().offset() == end_, "batches follow each other");
   batch.seal(start_.store, end_mark_);
   auto done = file_->write(batch.first().offset(), batch.pieces());
   if (done) done = file_->sync();
+  const bool is_there = done || passing_name.empty();
+  // The name appears only when header and batch are safe: a segment that exists proves that all before it
+  // were durable.
+  if (done && !passing_name.empty()) {
+    done = folder_->rename(passing_name, segment_name(segment_));
+    if (done) done = folder_->sync();
+  }
   if (done) done = epoch_->still(start_.epoch);
   if (!done) {
     Failure failure = closed_by(done.error());
     // "No space" promises that nothing was written; here a part of the batch may be.
-    if (failure.kind == FailureKind::no_space) closed_->kind = failure.kind = FailureKind::io;
+    if (is_there && failure.kind == FailureKind::no_space) closed_->kind = failure.kind = FailureKind::io;
     return failure;
   }
   end_ = batch.end();
@@ -86,10 +86,14 @@ std::optional<Failure> SegmentWriter::write(Batch& batch, Spare spare) {
   return std::nullopt;
 }
 
-void SegmentWriter::finish() {
+LeftSegment SegmentWriter::take_left() { return std::exchange(left_, {}); }
+
+void SegmentWriter::finish() { LeftSegment{std::move(file_), end_}.cut(); }
+
+void LeftSegment::cut() {
   // Only space is at stake: readers know the end from the next segment's header or find it by scanning.
-  if (file_ && end_ > 0) static_cast<void>(file_->truncate(end_));
-  file_.reset();
+  if (file && end > 0) static_cast<void>(file->truncate(end));
+  file.reset();
 }
 
 }  // namespace omnibus::journal

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "journal/batch.hpp"
 #include "journal/disk.hpp"
@@ -14,6 +15,14 @@
 #include "journal/spares.hpp"
 
 namespace omnibus::journal {
+
+// One that no batch is written into any more.
+struct LeftSegment {
+  std::unique_ptr<File> file;  // none: nothing was left
+  std::uint32_t end = 0;
+  // Cuts off what was reserved and not used. Only for tidiness: the next open does without.
+  void cut();
+};
 
 class SegmentWriter {
  public:
@@ -33,11 +42,14 @@ class SegmentWriter {
   // Writes and syncs; everything in the batch is durable when it returns well. A batch of a new segment
   // makes that segment first, out of `spare` when there is one.
   [[nodiscard]] std::optional<Failure> write(Batch& batch, Spare spare);
-  // Cuts off what was reserved and not used. Only for tidiness: the next open does without.
+  // The segment before, after a batch that began another: to be cut where no batch waits for it.
+  [[nodiscard]] LeftSegment take_left();
+  // No batch comes any more.
   void finish();
 
  private:
-  [[nodiscard]] std::optional<Failure> roll(const Batch& batch, Spare spare);
+  // Makes the file that the batch begins; answers with the passing name it has until it is safe.
+  [[nodiscard]] Result<std::string> roll(const Batch& batch, Spare spare);
   [[nodiscard]] Failure closed_by(Error error);
 
   std::shared_ptr<Folder> folder_;
@@ -45,6 +57,7 @@ class SegmentWriter {
   std::unique_ptr<FolderLock> lock_;
   Start start_;
   std::unique_ptr<File> file_;
+  LeftSegment left_;
   std::uint32_t segment_ = 0;  // the one file_ is; 0: none yet
   std::uint32_t end_ = 0;
   Batch::EndMark end_mark_ = Batch::EndMark::without;  // with: file_ was another segment before
