@@ -80,6 +80,12 @@ class Queue {
   // The transaction was rolled back: locks go on, those that have ended meanwhile end now.
   void let_go(Instant now, const std::vector<HeldLock>& held, Effects& effects);
 
+  // A message that was delivered and cannot leave yet. Until its lock is begun anew it does not run out, and
+  // nobody can settle it. False: there is none to be held; one of a session ends with the session's.
+  [[nodiscard]] bool hold_unsent(const LockToken& token);
+  // It leaves now: until when it is locked. Nothing: it is not held.
+  [[nodiscard]] std::optional<Instant> begin_lock(Instant now, const LockToken& token, Effects& effects);
+
   // Recovery: slices of the last complete checkpoint, then every record after it, then recovered(). A record
   // that cannot be read is `decode_error`: the journal is damaged or from a newer version.
   [[nodiscard]] Result<void> read_checkpoint(Bytes slice);

@@ -241,4 +241,26 @@ void Queue::Parts::on(const RenewLocks& command) {
   if (command.request != RequestId::none) emit(std::move(answer));  // as the lock itself: not awaited
 }
 
+bool Queue::hold_unsent(const LockToken& token) {
+  Parts& parts = *parts_;
+  const std::uint32_t index = parts.locks.find(token);
+  if (index == no_slot || parts.locks[index].of_session || parts.locks[index].held) return false;
+  parts.locks.hold(index);
+  return true;
+}
+
+std::optional<Instant> Queue::begin_lock(Instant now, const LockToken& token, Effects& effects) {
+  Parts& parts = *parts_;
+  const std::uint32_t index = parts.locks.find(token);
+  if (index == no_slot || !parts.locks[index].held) return std::nullopt;
+  const Instant until = now + parts.settings.lock_duration;
+  parts.locks.renew(index, to_ms(until));
+  parts.locks.let_go(index, false);
+  parts.now = now;
+  parts.effects = &effects;
+  parts.append(RenewedRecord{{{token, until}}});
+  parts.effects = nullptr;
+  return until;
+}
+
 }  // namespace omnibus::broker

@@ -59,6 +59,7 @@ void Outbox::post(PartitionId from, std::uint64_t era, broker::Effect&& effect) 
   Waiting& added = *waiting;
   lines_[id].push_back(std::move(waiting));
   ++waiting_;
+  ++unvisited_;
   if (missing > 0) ask(added);
 }
 
@@ -91,8 +92,15 @@ void Outbox::flush(LineId id) {
     const std::unique_ptr<Waiting> first = std::move(line->second.front());
     line->second.pop_front();
     --waiting_;
+    if (!first->visited) --unvisited_;
     send_(std::move(first->letter));
   }
+}
+
+void Outbox::forget_visits() {
+  for (auto& [id, line] : lines_)
+    for (const auto& waiting : line) waiting->visited = false;
+  unvisited_ = waiting_;
 }
 
 }  // namespace omnibus::store

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "broker/answer.hpp"
 #include "store/partition.hpp"
@@ -24,6 +25,7 @@ struct Letter {
   PartitionId from = PartitionId::none;
   std::uint64_t era = 0;    // which life of the store it is from
   bool unreadable = false;  // some of its bytes could not be read
+  bool held = false;        // its locks wait with it
 };
 
 class Outbox {
@@ -38,6 +40,17 @@ class Outbox {
   void post(PartitionId from, std::uint64_t era, broker::Effect&& effect);
   [[nodiscard]] std::size_t waiting() const { return waiting_; }
   [[nodiscard]] std::size_t lines() const { return lines_.size(); }
+  // Visits each letter that waits, once.
+  template <class Visit>
+  void visit_waiting(const Visit& visit) {
+    if (unvisited_ == 0) return;
+    for (auto& [id, line] : lines_)
+      for (const auto& waiting : line)
+        if (!std::exchange(waiting->visited, true)) visit(waiting->letter);
+    unvisited_ = 0;
+  }
+  // And once more.
+  void forget_visits();
 
  private:
   using LineId = std::uint64_t;
@@ -45,6 +58,7 @@ class Outbox {
     Letter letter;
     LineId line = 0;
     std::uint32_t missing = 0;
+    bool visited = false;
   };
   // Stable addresses: what is read back is put straight into the letter.
   using Line = std::deque<std::unique_ptr<Waiting>>;
@@ -60,6 +74,7 @@ class Outbox {
   Send send_;
   std::unordered_map<LineId, Line> lines_;
   std::size_t waiting_ = 0;
+  std::size_t unvisited_ = 0;  // of those
 };
 
 // The connection that an effect is for.

@@ -14,6 +14,17 @@ bool is_errand(const broker::Effect& effect) {
          std::holds_alternative<broker::Distribute>(effect);
 }
 
+// Calls `each` with every lock that a letter brings, and until when it lasts.
+template <class Each>
+void for_each_lock(broker::Effect& effect, const Each& each) {
+  if (auto* deliver = std::get_if<broker::Deliver>(&effect)) {
+    if (deliver->locked_until) each(deliver->lock, *deliver->locked_until);
+  } else if (auto* messages = std::get_if<broker::Messages>(&effect)) {
+    for (broker::HeldMessage& one : messages->messages)
+      if (one.lock && one.locked_until) each(*one.lock, *one.locked_until);
+  }
+}
+
 bool is_partitioned(const PartitionInfo& info) {
   return info.kind == PartitionKind::topic ? info.topic_settings.is_partitioned
                                            : info.settings.is_partitioned;
@@ -88,6 +99,7 @@ void Store::Parts::send(Letter&& letter) {
     if (letter.era == recoveries && state == StoreState::open) errands.push_back(std::move(letter));
     return;
   }
+  if (letter.held) begin_locks(letter);
   if (letter.unreadable && std::holds_alternative<broker::Deliver>(letter.answer.effect))
     unreadable.push_back({{letter.answer.effect}, letter.from, letter.era, true});
   in_callback = true;
@@ -95,9 +107,31 @@ void Store::Parts::send(Letter&& letter) {
   in_callback = false;
 }
 
+void Store::Parts::hold_unsent() {
+  outbox.visit_waiting([this](Letter& letter) {
+    Partition* partition = partitions.find(letter.from);
+    if (!partition || !partition->queue) return;
+    for_each_lock(letter.answer.effect, [&](const broker::LockToken& token, Instant&) {
+      letter.held |= partition->queue->hold_unsent(token);
+    });
+    partitions.reschedule(*partition);
+  });
+}
+
+void Store::Parts::begin_locks(Letter& letter) {
+  Partition* partition = partitions.find(letter.from);
+  if (state != StoreState::open || !partition || !partition->queue) return;
+  ask(*partition, [&] {
+    for_each_lock(letter.answer.effect, [&](const broker::LockToken& token, Instant& until) {
+      until = partition->queue->begin_lock(now, token, effects).value_or(until);
+    });
+  });
+}
+
 void Store::Parts::work_off() {
   if (working_off) return;
   working_off = true;
+  if (reader.failing() > 0 && state == StoreState::open) hold_unsent();
   for (bool more = true; more;) {
     more = groups.work();
     if (!unreadable.empty()) {

@@ -60,6 +60,10 @@ struct Store::Parts final : journal::JournalOwner {
   void carry(Partition& partition, std::vector<broker::Effect>& effects);
   void post(PartitionId from, broker::Effect&& effect);
   void send(Letter&& letter);
+  // While the disk cannot be read, no lock runs out whose message has not left.
+  void hold_unsent();
+  // It leaves: its locks begin.
+  void begin_locks(Letter& letter);
   // Forwards, due messages, idle partitions, damage: what effects ask of the store itself.
   void work_off();
   void forward(Letter&& letter);

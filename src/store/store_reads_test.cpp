@@ -71,6 +71,102 @@ TEST(StoreReads, DeliveriesWaitInOrderUntilTheDiskCanBeReadAgain) {
   }
 }
 
+// However long it takes: no attempt is counted for what the client never got, and its time with it is whole.
+TEST(StoreReads, ALockBeginsWhenItsMessageLeaves) {
+  ColdQueue rig;
+  const auto who = receiver(2);  // answers to sends are not behind it
+  rig.disk->fail_cold_reads(true);
+  rig.attach(rig.id, who);
+  rig.credit(rig.id, who, 10);
+  rig.turn();
+  rig.send(rig.id, "warm");
+  rig.advance(1h);
+  EXPECT_EQ(rig.store->counts(rig.id)->locked, 4u);
+  rig.disk->fail_cold_reads(false);
+  rig.wait_for_reads();
+  const auto got = rig.owner->deliveries[who];
+  ASSERT_EQ(got.size(), 4u) << "each once";
+  EXPECT_EQ(got[3].body, "warm");
+  const auto left = rig.owner->clock;
+  for (const auto& one : got) {
+    EXPECT_EQ(one.effect.status.delivery_count, 0u);
+    EXPECT_GT(*one.effect.locked_until, left + 40s);
+  }
+  EXPECT_EQ(rig.settle(rig.id, got[0].effect.lock), std::nullopt);
+  rig.crash();
+  EXPECT_EQ(rig.settle(rig.id, got[1].effect.lock), std::nullopt) << "the new end is on the disk";
+  rig.advance(61s);
+  EXPECT_EQ(rig.store->counts(rig.id)->locked, 0u);
+  EXPECT_EQ(rig.store->counts(rig.id)->active, 2u);
+}
+
+// The receiver is gone meanwhile: what comes too late for it is locked no longer than that.
+TEST(StoreReads, AMessageForNobodyIsFreeAgain) {
+  ColdQueue rig{1};
+  rig.disk->fail_cold_reads(true);
+  rig.attach(rig.id, receiver(2));
+  rig.credit(rig.id, receiver(2), 1);
+  rig.turn();
+  rig.apply(rig.id, broker::CloseReceiver{receiver(2)});
+  rig.advance(1h);
+  rig.disk->fail_cold_reads(false);
+  rig.wait_for_reads();
+  rig.advance(61s);
+  rig.attach(rig.id, receiver(3));
+  rig.credit(rig.id, receiver(3), 1);
+  rig.turn();
+  EXPECT_THAT(rig.bodies(receiver(3)), ElementsAre("m0"));
+}
+
+// The machine is made anew while its message waits: so is what is known of the lock.
+TEST(StoreReads, ALockWaitsOnWhenTheStoreWasClosedMeanwhile) {
+  ColdQueue rig;
+  const auto who = receiver(2);
+  rig.attach(rig.id, who);
+  rig.turn();
+  rig.disk->fail_cold_reads(true);
+  rig.credit(rig.id, who, 1);
+  rig.turn();
+  rig.advance(20s);
+  rig.disk->fail_next_sync();
+  rig.start_send(rig.id, {"lost"});
+  rig.turn();
+  ASSERT_EQ(rig.store->state(), StoreState::failed);
+  rig.disk->fail_cold_reads(false);
+  rig.advance(1min);
+  ASSERT_EQ(rig.store->state(), StoreState::open);
+  auto& got = rig.owner->deliveries[who];
+  ASSERT_FALSE(got.empty());
+  EXPECT_EQ(got[0].body, "m0");
+  EXPECT_EQ(rig.store->counts(rig.id)->dead_letter, 0u);
+}
+
+TEST(StoreReads, ADeferredMessageIsLockedFromWhenItLeaves) {
+  ColdQueue rig{1};
+  const auto who = receiver(2);
+  rig.attach(rig.id, who);
+  rig.credit(rig.id, who, 1);
+  rig.turn();
+  const auto first = rig.next(who);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(rig.settle(rig.id, first->effect.lock, broker::Defer{}), std::nullopt);
+  rig.crash();
+  rig.disk->fail_cold_reads(true);
+  const auto request = rig.ask(3);  // answers to settlements are not behind it
+  rig.apply(rig.id,
+            broker::ReceiveDeferred{.request = request, .sequences = {first->effect.status.sequence}});
+  rig.turn();
+  rig.advance(1h);
+  EXPECT_FALSE(rig.owner->answers.contains(request));
+  rig.disk->fail_cold_reads(false);
+  rig.wait_for_reads();
+  ASSERT_TRUE(rig.owner->answers.contains(request));
+  const auto& got = std::get<broker::Messages>(rig.owner->answers.at(request).effect).messages;
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_GT(*got[0].locked_until, rig.owner->clock + 40s);
+  EXPECT_EQ(rig.settle(rig.id, *got[0].lock), std::nullopt);
+}
+
 TEST(StoreReads, ItTriesAgainEverLessOften) {
   ColdQueue rig{1};
   rig.disk->fail_cold_reads(true);

@@ -201,6 +201,7 @@ void Store::Parts::on_opened(const journal::Opened& opened) {
   why.clear();
   ++recoveries;
   reader.resume();
+  outbox.forget_visits();
   set_state(StoreState::open);
   for (Partition* partition : gone) {
     const PartitionId id = partition->info.id;
