@@ -53,7 +53,7 @@ bool fits_section(std::uint64_t kind, std::uint8_t c) {
 }  // namespace
 
 Result<MessageView> MessageView::parse(Bytes message) {
-  Result<MessageView> view{MessageView{}};
+  Result<MessageView> view{std::in_place, Key{}};
   view->single_ = message;
   view->size_ = message.size();
   if (auto error = view->parse_all()) return fail(std::move(*error));
@@ -61,7 +61,7 @@ Result<MessageView> MessageView::parse(Bytes message) {
 }
 
 Result<MessageView> MessageView::parse(const Payload& message) {
-  Result<MessageView> view{MessageView{}};
+  Result<MessageView> view{std::in_place, Key{}};
   view->payload_ = &message;
   view->size_ = message.size();
   view->in_one_run_ = message.slice_count() <= 1;

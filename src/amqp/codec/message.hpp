@@ -43,6 +43,10 @@ struct Section {
 };
 
 class MessageView {
+  struct Key {  // only parse() has one
+    explicit Key() = default;
+  };
+
  public:
   // More sections that nobody knows than this are refused.
   static constexpr std::size_t unknown_sections_max = 16;
@@ -55,6 +59,8 @@ class MessageView {
   // The view keeps a reference, so a message that is about to vanish is refused at compile time.
   static Result<MessageView> parse(Payload&& message) = delete;
 
+  // Not defaulted: the whole view would be zeroed before its members are set, for every message.
+  explicit MessageView(Key) {}
   MessageView(MessageView&&) = default;
   MessageView& operator=(MessageView&&) = default;
 
@@ -121,7 +127,6 @@ class MessageView {
   };
   static constexpr std::size_t window_bytes = 64;
 
-  MessageView() = default;
   [[nodiscard]] std::optional<Error> parse_all();
   [[nodiscard]] std::optional<Error> place(const Section& section);
   [[nodiscard]] Bytes part_at(Position& position) const;
