@@ -3,11 +3,17 @@
 #include "base/check.hpp"
 
 namespace omnibus::broker {
+namespace {
+
+// So many entries ahead of the one that is taken.
+constexpr std::uint32_t prefetch_ahead = 4;
+
+}  // namespace
 
 std::uint32_t EntryTable::add() {
   while (!open_.empty()) {
     const std::uint32_t number = open_.back();
-    if (pages_[number] && pages_[number]->free_head != no_slot) break;
+    if (pages_[number] && pages_[number]->free_count != 0) break;
     if (pages_[number]) pages_[number]->listed = false;
     open_.pop_back();
   }
@@ -24,22 +30,18 @@ std::uint32_t EntryTable::add() {
     pages_[number].reset(new Page);
     auto& page = *pages_[number];
     for (std::uint32_t i = 0; i < page_entries; ++i)
-      page.entries[i].link = i + 1 < page_entries ? i + 1 : no_slot;
-    page.free_head = 0;
+      page.free[i] = static_cast<std::uint16_t>(page_entries - 1 - i);
     page.listed = true;
     open_.push_back(number);
   }
   const std::uint32_t number = open_.back();
   auto& page = *pages_[number];
-  const std::uint32_t index = page.free_head;
-  page.free_head = page.entries[index].link;
-  // Messages come in bursts, and a line that was left a while ago is cold: the next one is on its way by
-  // then.
-  if (page.free_head != no_slot) __builtin_prefetch(&page.entries[page.free_head], 1);
+  const std::uint32_t index = page.free[--page.free_count];
+  if (page.free_count >= prefetch_ahead)
+    prefetch(number * page_entries + page.free[page.free_count - prefetch_ahead]);
   page.entries[index] = Entry{};
   page.entries[index].session = no_slot;
   page.entries[index].link = no_slot;
-  ++page.used;
   ++used_;
   return number * page_entries + index;
 }
@@ -49,13 +51,11 @@ void EntryTable::remove(std::uint32_t slot) {
   auto& page = *pages_[number];
   auto& entry = page.entries[slot % page_entries];
   entry.state = EntryState::free;
-  entry.link = page.free_head;
-  page.free_head = slot % page_entries;
-  --page.used;
+  page.free[page.free_count++] = static_cast<std::uint16_t>(slot % page_entries);
   --used_;
   // A page that has emptied goes back, unless it is the one being filled: a queue that swings around one
   // page would otherwise make and free it for every message.
-  if (page.used == 0 && (open_.empty() || open_.back() != number)) {
+  if (page.free_count == page_entries && (open_.empty() || open_.back() != number)) {
     if (page.listed) std::erase(open_, number);
     pages_[number].reset();
     gone_.push_back(number);

@@ -118,6 +118,11 @@ void Lane::set_available(std::uint32_t slot, bool available) {
 std::uint32_t Lane::first_available() const {
   if (ready_.empty()) return no_slot;
   const Chunk& chunk = *ready_.begin()->second;
+  // Who takes this one takes the next ones soon.
+  const std::uint64_t next = chunk.available & (chunk.available - 1);
+  const std::uint64_t after_next = next & (next - 1);
+  if (after_next != 0)
+    entries_->prefetch(chunk.slots[static_cast<std::size_t>(std::countr_zero(after_next))]);
   return chunk.slots[static_cast<std::size_t>(std::countr_zero(chunk.available))];
 }
 

@@ -119,6 +119,8 @@ void Queue::Parts::on(const Persisted& command) {
   }
   for (; !fresh.empty() && fresh.front().first <= durable; fresh.pop_front()) {
     const std::uint32_t slot = fresh.front().second;
+    constexpr std::size_t ahead = 4;
+    if (fresh.size() > ahead) entries.prefetch(fresh[ahead].second);
     set_state(slot, entries[slot].has(Entry::is_scheduled) ? EntryState::scheduled : EntryState::available);
   }
 }

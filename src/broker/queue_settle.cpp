@@ -121,7 +121,9 @@ void Queue::Parts::on(const Settle& command) {
     found.clear();
     for (const auto& token : command.tokens) {
       const std::uint32_t lock = locks.find(token);
-      if (lock != no_slot && !locks[lock].held) found.push_back(lock);
+      if (lock == no_slot || locks[lock].held) continue;
+      entries.prefetch(locks[lock].slot);
+      found.push_back(lock);
     }
     // A token that is named twice is one.
     std::sort(found.begin(), found.end());
