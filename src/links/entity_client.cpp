@@ -89,7 +89,7 @@ void EntityClient::complete(const Route& route, broker::ReceiverId receiver, con
 }
 
 void EntityClient::enqueue(const Route& route, AnswerTaker& taker, std::uint64_t tag,
-                           broker::IncomingMessage message, Keep keeps) {
+                           broker::IncomingMessage&& message, Keep keeps) {
   const std::uint64_t bytes = message.bytes.size();
   if (!(enqueues_at_ == route) || enqueues_.messages.size() >= enqueues_max ||
       enqueues_bytes_ + bytes > enqueues_bytes_max)

@@ -96,7 +96,7 @@ class EntityClient {
   // A message alone; the answer goes to `taker`. Those to one place that follow one another go as one
   // command.
   enum class Keep : std::uint8_t { no, yes };
-  void enqueue(const Route& route, AnswerTaker& taker, std::uint64_t tag, broker::IncomingMessage message,
+  void enqueue(const Route& route, AnswerTaker& taker, std::uint64_t tag, broker::IncomingMessage&& message,
                Keep keeps = Keep::no);
   void flush();
   // The same at the end of an input whose rest is still to come: turn() stays.

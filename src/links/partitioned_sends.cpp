@@ -53,7 +53,7 @@ Result<void> PartitionedSends::send(std::vector<broker::IncomingMessage> message
   return {};
 }
 
-Result<void> PartitionedSends::send(broker::IncomingMessage message, std::uint64_t tag) {
+Result<void> PartitionedSends::send(broker::IncomingMessage&& message, std::uint64_t tag) {
   const auto keyed = partition_of({&message, 1});
   if (!keyed) return fail(keyed.error());
   const std::uint64_t bytes = message.bytes.size();
@@ -62,17 +62,17 @@ Result<void> PartitionedSends::send(broker::IncomingMessage message, std::uint64
 }
 
 template <class Sent>
-void PartitionedSends::send_first(const std::optional<std::uint16_t>& keyed, std::uint64_t tag, Sent sent,
+void PartitionedSends::send_first(const std::optional<std::uint16_t>& keyed, std::uint64_t tag, Sent&& sent,
                                   std::uint64_t bytes) {
-  if (keyed) return send_to(*keyed, taker_, tag, std::move(sent), bytes);
+  if (keyed) return send_to(*keyed, taker_, tag, std::forward<Sent>(sent), bytes);
   // When all seem to be down, one of them says so.
   const std::uint16_t partition = choose_next(0).value_or(0);
   ++sends_along_;
   bytes_along_ += bytes;
   if (is_in_several_stores_)
-    send_to(partition, *this, first_tag(tag, partition), std::move(sent), bytes);
+    send_to(partition, *this, first_tag(tag, partition), std::forward<Sent>(sent), bytes);
   else
-    send_to(partition, taker_, tag, std::move(sent), bytes);
+    send_to(partition, taker_, tag, std::forward<Sent>(sent), bytes);
   // Only now: the first message for another place than the last one began a turn itself.
   chosen_at_ = context_.entities.turn();
 }
@@ -94,7 +94,7 @@ std::optional<std::uint16_t> PartitionedSends::choose_next(std::uint32_t tried) 
 }
 
 void PartitionedSends::send_to(std::uint16_t partition, AnswerTaker& taker, std::uint64_t tag,
-                               std::vector<broker::IncomingMessage> messages, std::uint64_t bytes) {
+                               std::vector<broker::IncomingMessage>&& messages, std::uint64_t bytes) {
   if (messages.size() == 1 && !destination_)
     return send_to(partition, taker, tag, std::move(messages.front()), bytes);
   const Route& route = entity_->partitions[partition];
@@ -107,7 +107,7 @@ void PartitionedSends::send_to(std::uint16_t partition, AnswerTaker& taker, std:
 }
 
 void PartitionedSends::send_to(std::uint16_t partition, AnswerTaker& taker, std::uint64_t tag,
-                               broker::IncomingMessage message, std::uint64_t /*bytes*/) {
+                               broker::IncomingMessage&& message, std::uint64_t /*bytes*/) {
   context_.entities.enqueue(entity_->partitions[partition], taker, tag, std::move(message),
                             &taker == this ? EntityClient::Keep::yes : EntityClient::Keep::no);
 }

@@ -35,7 +35,7 @@ class PartitionedSends final : private AnswerTaker {
   [[nodiscard]] Result<void> send(std::vector<broker::IncomingMessage> messages, std::uint64_t tag,
                                   std::uint64_t bytes);
   // The same for a message alone.
-  [[nodiscard]] Result<void> send(broker::IncomingMessage message, std::uint64_t tag);
+  [[nodiscard]] Result<void> send(broker::IncomingMessage&& message, std::uint64_t tag);
   // The taker is gone.
   void forget();
 
@@ -59,16 +59,16 @@ class PartitionedSends final : private AnswerTaker {
   [[nodiscard]] bool may_take(std::uint32_t tried, std::uint16_t partition) const;
   // Sends one message or several. Only what may be tried at another partition is answered by way of this.
   template <class Sent>
-  void send_first(const std::optional<std::uint16_t>& keyed, std::uint64_t tag, Sent sent,
+  void send_first(const std::optional<std::uint16_t>& keyed, std::uint64_t tag, Sent&& sent,
                   std::uint64_t bytes);
   // False: there is nobody else.
   [[nodiscard]] bool try_another(std::uint64_t tag, std::vector<broker::IncomingMessage> messages);
   [[nodiscard]] std::vector<broker::IncomingMessage> read_again(std::span<const Payload> kept) const;
   void end(std::uint64_t tag, broker::Answer& answer, Now now);
   void send_to(std::uint16_t partition, AnswerTaker& taker, std::uint64_t tag,
-               std::vector<broker::IncomingMessage> messages, std::uint64_t bytes);
+               std::vector<broker::IncomingMessage>&& messages, std::uint64_t bytes);
   void send_to(std::uint16_t partition, AnswerTaker& taker, std::uint64_t tag,
-               broker::IncomingMessage message, std::uint64_t bytes);
+               broker::IncomingMessage&& message, std::uint64_t bytes);
 
   LinkContext& context_;
   const std::shared_ptr<const EntityFacts> entity_;
