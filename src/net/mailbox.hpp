@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -44,10 +45,29 @@ class Mailbox {
       state.waiting.push_back(std::move(message));
       if (std::exchange(state.woken, true)) return true;
     }
-    state.owner.post([weak = std::weak_ptr(state_)] {
-      if (const auto alive = weak.lock()) alive->drain();
-    });
+    wake(state);
     return true;
+  }
+
+  // Several at once, with one wake-up: takes the first ones out of `messages`, as many as there is room for.
+  // Any thread.
+  void push_from(std::vector<T>& messages) {
+    if (messages.empty()) return;
+    State& state = *state_;
+    {
+      const std::lock_guard lock(state.mutex);
+      if (state.waiting.empty() && messages.size() <= state.capacity) {
+        state.waiting.swap(messages);
+      } else {
+        const std::size_t room = state.capacity - std::min(state.capacity, state.waiting.size());
+        const auto end = messages.begin() + static_cast<std::ptrdiff_t>(std::min(room, messages.size()));
+        state.waiting.insert(state.waiting.end(), std::move_iterator(messages.begin()),
+                             std::move_iterator(end));
+        messages.erase(messages.begin(), end);
+      }
+      if (state.waiting.empty() || std::exchange(state.woken, true)) return;
+    }
+    wake(state);
   }
 
   // Posts `task` to `producer` once there is room: at once when there is, otherwise after the next
@@ -85,9 +105,7 @@ class Mailbox {
         woken = !waiting.empty();
         if (!woken) return;
       }
-      owner.post([weak = this->weak_from_this()] {
-        if (const auto alive = weak.lock()) alive->drain();
-      });
+      wake(*this);
     }
     void take() {
       std::vector<std::pair<Reactor*, Task>> resumed;
@@ -109,6 +127,12 @@ class Mailbox {
     bool woken = false;
     std::vector<std::pair<Reactor*, Task>> refused;
   };
+
+  static void wake(State& state) {
+    state.owner.post([weak = state.weak_from_this()] {
+      if (const auto alive = weak.lock()) alive->drain();
+    });
+  }
 
   std::shared_ptr<State> state_;
 };

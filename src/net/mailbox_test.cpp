@@ -33,6 +33,50 @@ TEST(Mailbox, GivesWhatWaitsAsOneBatch) {
   EXPECT_EQ(mailbox.waiting(), 0u);
 }
 
+// What does not fit stays with the sender, in its order, behind what was pushed before.
+TEST(Mailbox, TakesAsManyOfSeveralAsThereIsRoomFor) {
+  Reactor owner;
+  std::vector<std::vector<int>> batches;
+  Mailbox<int> mailbox(owner, 4, [&](std::span<int> batch) {
+    batches.emplace_back(batch.begin(), batch.end());
+    if (batches.size() == 2) owner.stop();
+  });
+  EXPECT_TRUE(mailbox.try_push(0));
+  std::vector<int> messages{1, 2, 3, 4, 5};
+  mailbox.push_from(messages);
+  EXPECT_EQ(messages, (std::vector{4, 5}));
+  mailbox.push_from(messages);
+  EXPECT_EQ(messages, (std::vector{4, 5})) << "it is full";
+  EXPECT_EQ(mailbox.waiting(), 4u);
+  mailbox.on_space(owner, [&] { mailbox.push_from(messages); });
+  owner.run();
+  EXPECT_EQ(batches, (std::vector<std::vector<int>>{{0, 1, 2, 3}, {4, 5}}));
+  EXPECT_TRUE(messages.empty());
+}
+
+TEST(Mailbox, SeveralIntoAnEmptyOneAreABatch) {
+  Reactor owner;
+  std::vector<std::vector<int>> batches;
+  std::vector<int> messages;
+  Mailbox<int> mailbox(owner, 3, [&](std::span<int> batch) {
+    batches.emplace_back(batch.begin(), batch.end());
+    if (batches.size() == 2) return owner.stop();
+    owner.post([&] {
+      messages = {5, 6, 7};
+      mailbox.push_from(messages);
+      EXPECT_TRUE(messages.empty()) << "the buffers of before are used again";
+      EXPECT_FALSE(mailbox.try_push(8));
+    });
+  });
+  mailbox.push_from(messages);
+  EXPECT_EQ(mailbox.waiting(), 0u);
+  messages = {1, 2, 3, 4};
+  mailbox.push_from(messages);
+  EXPECT_EQ(messages, std::vector{4}) << "one more than it holds";
+  owner.run();
+  EXPECT_EQ(batches, (std::vector<std::vector<int>>{{1, 2, 3}, {5, 6, 7}}));
+}
+
 // Whatever waits comes in order, a bounded batch per turn, so that other work of the loop gets its turn.
 TEST(Mailbox, AFloodIsTakenInBoundedBatchesWithTurnsForOthers) {
   Reactor owner;

@@ -79,7 +79,12 @@ StoreHost::StoreHost(StoreHostSettings settings, const Roads& roads, Shard& home
 StoreHost::~StoreHost() = default;
 
 std::unique_ptr<journal::Journal> StoreHost::make_journal(journal::JournalOwner& owner) {
-  const auto post = [&reactor = reactor_](journal::Task task) { reactor.post(std::move(task)); };
+  const auto post = [this](journal::Task task) {
+    reactor_.post(while_alive(life_, [this, task = std::move(task)]() mutable {
+      const Gathering gathering(*this);
+      task();
+    }));
+  };
   if (!settings_.door) return std::make_unique<journal::MemoryJournal>(post, owner);
   journal::FileJournalSettings settings;
   settings.store = settings_.door->identity();
@@ -376,12 +381,14 @@ void StoreHost::on_warning(const std::string& what) { spdlog::warn("store={} {}"
 // Turns and time
 
 void StoreHost::apply(std::span<StoreCommand> batch) {
+  const Gathering gathering(*this);
   const Instant now = this->now();
   for (StoreCommand& one : batch) store_->apply(now, one.partition, std::move(one.command));
   end_turn(now);
 }
 
 void StoreHost::take_letters(std::span<StoreLetter> batch) {
+  const Gathering gathering(*this);
   const Instant now = this->now();
   for (StoreLetter& one : batch) store_->store_message(now, one.from, std::move(one.message));
   end_turn(now);
@@ -429,6 +436,7 @@ void StoreHost::arm(Instant due) {
 }
 
 void StoreHost::wake() {
+  const Gathering gathering(*this);
   const Instant now = this->now();
   armed_for_ = broker::never;
   store_->wake(now);
@@ -452,17 +460,14 @@ void StoreHost::on_answer(broker::Answer&& answer) {
     return;
   }
   const std::size_t shard = shard_of(*asker);
-  AnswerRoad& road = answers_.at(shard);
-  ConnectionAnswer one{*asker, std::move(answer)};
-  if (road.waiting.empty() && roads_.shards.at(shard)->answers().try_push(std::move(one))) return;
-  road.waiting.push_back(std::move(one));
-  send_answers(shard);
+  answers_.at(shard).waiting.emplace_back(*asker, std::move(answer));
+  if (gatherings_ == 0) send_answers(shard);
 }
 
 void StoreHost::send_answers(std::size_t shard) {
   AnswerRoad& road = answers_.at(shard);
   auto& mailbox = roads_.shards.at(shard)->answers();
-  while (!road.waiting.empty() && mailbox.try_push(std::move(road.waiting.front()))) road.waiting.pop_front();
+  mailbox.push_from(road.waiting);
   if (road.waiting.empty() || road.asked) return;
   road.asked = true;
   mailbox.on_space(reactor_, while_alive(life_, [this, shard] {

@@ -118,8 +118,23 @@ class StoreHost final : private store::StoreOwner {
 
  private:
   struct AnswerRoad {
-    std::deque<ConnectionAnswer> waiting;
+    std::vector<ConnectionAnswer> waiting;
     bool asked = false;  // to be told of room
+  };
+  // While one lives, answers are gathered; then each shard gets its own of them together: it wakes up once
+  // for all that a batch of commands, or a batch that became durable, brings.
+  class Gathering {
+   public:
+    explicit Gathering(StoreHost& host) : host_(host) { ++host_.gatherings_; }
+    Gathering(const Gathering&) = delete;
+    Gathering& operator=(const Gathering&) = delete;
+    ~Gathering() {
+      if (--host_.gatherings_ > 0) return;
+      for (std::size_t shard = 0; shard < host_.answers_.size(); ++shard) host_.send_answers(shard);
+    }
+
+   private:
+    StoreHost& host_;
   };
 
   Instant now() override { return roads_.clock.now(); }
@@ -181,6 +196,7 @@ class StoreHost final : private store::StoreOwner {
   net::Mailbox<StoreCommand> commands_;
   StoreLetters letters_;             // about transactions of several stores
   std::vector<AnswerRoad> answers_;  // by shard
+  std::uint32_t gatherings_ = 0;     // that live
   net::Timer timer_;
   net::Timer catch_up_timer_;
   std::vector<net::Task> catching_up_;
