@@ -1,5 +1,6 @@
 #include "sim/checker.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "sim/history.hpp"
@@ -261,6 +262,17 @@ TEST(Checker, SessionKeepsTheOrderOfItsSender) {
                 .line(left)
                 .wrong(),
             "O");
+  // It was on the way to somebody whose lock ended.
+  const auto a_comes_at_120 = [&](std::string_view until) {
+    return Story{begin}
+        .line(R"({"t":110,"who":"r2","do":"got","id":"b","from":"q","seq":2,"until":200})")
+        .line(
+            fmt::format(R"({{"t":120,"who":"r","do":"got","id":"a","from":"q","seq":1,"until":{}}})", until))
+        .line(left)
+        .wrong();
+  };
+  EXPECT_EQ(a_comes_at_120("100"), "");
+  EXPECT_EQ(a_comes_at_120("115"), "O");
 }
 
 TEST(Checker, DuplicateWithinTheWindowIsSeen) {
