@@ -229,7 +229,8 @@ void StoreHost::question_answered(broker::Effect effect) {
 
 void StoreHost::take_down() {
   post([this] {
-    if ((state_ != StoreState::open && !stalled_) || std::exchange(taken_down_, true)) return;
+    const bool is_up = state_ == StoreState::open || stalled_ || store_->comes_back();
+    if (!is_up || std::exchange(taken_down_, true)) return;
     const Instant now = this->now();
     store_->fail(now, "by an administrator");
     end_turn(now);

@@ -79,6 +79,7 @@ void Store::start_errands(Instant now) {
 void Store::fail(Instant now, const std::string& reason) {
   Parts& parts = *parts_;
   parts.now = now;
+  parts.comes_back = false;
   if (parts.offline) return;
   parts.offline = reason;
   if (parts.state == StoreState::open) {
@@ -96,13 +97,23 @@ void Store::restore(Instant now) {
   Parts& parts = *parts_;
   parts.now = now;
   if (!parts.offline) return;
-  parts.offline.reset();
-  parts.owner.on_state(parts.state, parts.why);
-  if (parts.state == StoreState::open) {
-    for (Partition* partition : parts.partitions.by_ascending_id()) parts.partitions.reschedule(*partition);
-    parts.attach_receivers();
-  }
+  // What is on its way to a receiver uses credit of before, so the receiver attaches again behind it.
+  if (parts.state == StoreState::open && !parts.dirty.empty())
+    parts.comes_back = parts.urgent = true;
+  else
+    parts.come_back();
   parts.settle(true);
+}
+
+bool Store::comes_back() const { return parts_->comes_back; }
+
+void Store::Parts::come_back() {
+  comes_back = false;
+  offline.reset();
+  owner.on_state(state, why);
+  if (state != StoreState::open) return;
+  for (Partition* partition : partitions.by_ascending_id()) partitions.reschedule(*partition);
+  attach_receivers();
 }
 
 void Store::checkpoint_soon(Instant now) {

@@ -292,7 +292,9 @@ class Store {
   // Administration: the store answers as if it had failed, until restore(). Nothing is lost by it, and what
   // waits for the disk is still answered.
   void fail(Instant now, const std::string& reason);
+  // It is back at once, or when what it waits for is durable.
   void restore(Instant now);
+  [[nodiscard]] bool comes_back() const;
 
   [[nodiscard]] StoreState state() const;
   // Whether everything that was decided so far is durable. False while the store is not open.

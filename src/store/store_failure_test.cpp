@@ -186,6 +186,63 @@ TEST(StoreFailure, AReceiverOfSeveralPartitionsGoesOnWithTheCreditItHasLeft) {
     }
 }
 
+// The disk has not answered yet when the store is switched off and on: what it brings then uses the credit of
+// before.
+TEST(StoreFailure, WhatIsOnItsWayOutlastsASwitch) {
+  using Credit = broker::AttachReceiver::Credit;
+  for (const Credit kind : {Credit::own, Credit::shared})
+    for (const bool drains : {false, true}) {
+      StoreRig rig;
+      rig.open();
+      const auto id = rig.create("orders");
+      const auto who = receiver(1);
+      broker::AttachReceiver attach{
+          who, broker::ConnectionId{1}, {}, broker::ReceiveMode::receive_and_delete, {}};
+      attach.credit = kind;
+      rig.apply(id, attach);
+      for (const auto* body : {"a", "b", "c", "d"}) rig.send(id, body);
+      rig.credit(id, who, 1, drains);
+      rig.store->end_turn(rig.owner->clock);
+      rig.store->fail(rig.owner->clock, "test");
+      rig.store->restore(rig.owner->clock);
+      ASSERT_TRUE(rig.owner->deliveries[who].empty());
+      EXPECT_TRUE(rig.store->comes_back());
+      rig.turn();
+      rig.turn();
+      EXPECT_EQ(rig.store->state(), StoreState::open);
+      EXPECT_EQ(rig.owner->deliveries[who].size(), 1u);
+      EXPECT_EQ(rig.owner->drained[who], drains ? 1u : 0u);
+      for (std::uint64_t more = 2; more <= 3; ++more) {
+        rig.credit(id, who, 1, true);
+        rig.turn();
+        EXPECT_EQ(rig.owner->deliveries[who].size(), more);
+        EXPECT_EQ(rig.owner->drained[who], more);
+      }
+    }
+}
+
+// It fails, or is switched off again, before it is back.
+TEST(StoreFailure, ASwitchMayBeOvertaken) {
+  for (const bool fails : {false, true}) {
+    StoreRig rig;
+    rig.open();
+    const auto id = rig.create("orders");
+    if (fails) rig.disk->fail_next_sync();
+    rig.start_send(id, {"x"});
+    rig.store->fail(rig.owner->clock, "test");
+    rig.store->restore(rig.owner->clock);
+    ASSERT_TRUE(rig.store->comes_back());
+    if (!fails) rig.store->fail(rig.owner->clock, "again");
+    rig.turn();
+    EXPECT_FALSE(rig.store->comes_back());
+    EXPECT_EQ(rig.store->state(), StoreState::failed);
+    rig.advance(10s);
+    EXPECT_EQ(rig.store->state(), fails ? StoreState::open : StoreState::failed) << "it opens by itself";
+    if (!fails) rig.store->restore(rig.owner->clock);
+    EXPECT_EQ(rig.send(id, "y"), std::nullopt);
+  }
+}
+
 TEST(StoreFailure, AReceiverOfSeveralPartitionsIsGoneWhenOneOfThemIs) {
   StoreRig rig;
   rig.open();

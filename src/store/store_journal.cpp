@@ -115,6 +115,12 @@ void Store::Parts::on_durable(journal::Position through) {
   }
   if (moved <= through) moving.clear();
   let_go();
+  if (comes_back && state == StoreState::open) {
+    if (dirty.empty())
+      come_back();
+    else
+      urgent = true;
+  }
   settle(true);
 }
 

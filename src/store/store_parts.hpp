@@ -129,6 +129,8 @@ struct Store::Parts final : journal::JournalOwner {
   void set_state(StoreState to, const std::string& reason = {});
   void close(std::move_only_function<void()> done);
   void close_journal();
+  // The end of `offline`.
+  void come_back();
 
   // --- store_catalogue.cpp
   // Of a queue; with no id it gets the next.
@@ -208,6 +210,7 @@ struct Store::Parts final : journal::JournalOwner {
   StoreState state = StoreState::closed;
   std::string why;                     // it failed
   std::optional<std::string> offline;  // by administration, with the reason
+  bool comes_back = false;             // when what was appended before is durable
   Random random;
 
   PartitionTable partitions;

@@ -244,6 +244,7 @@ void Store::Parts::on_failed(const journal::Failure& failure) {
 
 void Store::Parts::go_down(std::string reason, bool may_reopen) {
   const bool closes = state == StoreState::closing;
+  if (std::exchange(comes_back, false)) offline.reset();
   why = std::move(reason);
   reopens = may_reopen && !closes;
   state = StoreState::failed;
