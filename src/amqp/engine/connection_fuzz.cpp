@@ -1,6 +1,7 @@
 // Two engines joined in memory, driven by the input: begin, attach, send, settle, drain, detach, end,
 // close at any moment, bytes cut anywhere, time passing, and now and then a byte flipped on the way.
 // While no byte was flipped, neither side may accuse the other of an error.
+#include <algorithm>
 #include <deque>
 
 #include "amqp/engine/fuzz_rig.hpp"
@@ -27,7 +28,13 @@ void act(Side& side, Script& script) {
       request.name =
           std::string(1, static_cast<char>('a' + script.next() % 5)) + std::to_string(handler.names++);
       request.role = script.next() % 2 ? Role::sender : Role::receiver;
-      handler.links.push_back(&session.attach(request));
+      // Who has the peer's attach of that link before it answers it; another one would be taken for the
+      // answer.
+      const bool is_asked = std::ranges::any_of(handler.links, [&](Link* link) {
+        return link->state() == Link::State::attach_received && &link->session() == &session &&
+               link->name() == request.name && link->role() == request.role;
+      });
+      if (!is_asked) handler.links.push_back(&session.attach(request));
     }
   }
   if (what == 2 && !handler.sessions.empty())
